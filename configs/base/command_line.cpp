@@ -112,7 +112,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames())
       if (!option->get_group().empty() && name != "help" && name != "help-all") out.push_back("--" + name);
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -132,7 +132,7 @@ std::string near_flag(const std::string& flag, const std::vector<std::string>& f
   const std::string word = flag.substr(flag.find_first_not_of('-'));
   if (const std::string near = nearest(word, bare); !near.empty()) return "--" + near;
   const auto begins =
-      std::find_if(bare.begin(), bare.end(), [&](const std::string& each) { return each.starts_with(lower(word)); });
+      std::ranges::find_if(bare, [&](const std::string& each) { return each.starts_with(lower(word)); });
   return word.size() < 3 || begins == bare.end() ? "" : "--" + *begins;
 }
 
@@ -140,7 +140,7 @@ std::string near_flag(const std::string& flag, const std::vector<std::string>& f
 std::string said_in_file(const CLI::App& command, const std::string& path, const std::string& flag) {
   const File file = file_of(path);
   std::string word = lower(flag.substr(flag.find_first_not_of('-')));
-  std::replace(word.begin(), word.end(), '_', '-');
+  std::ranges::replace(word, '_', '-');
   for (const FileSetting& setting : file_settings()) {
     const std::vector<std::string>& keys = file == File::run ? setting.run : setting.study;
     if (file == File::none || keys.empty() || std::string(setting.flags).find(" " + word + " ") == std::string::npos)
@@ -212,8 +212,8 @@ std::vector<std::string> with_help(const CLI::App& app, const std::vector<std::s
     const CLI::App* sub = subcommand(*command, topic);
     if (sub == nullptr) {
       const std::vector<std::string> known = names_of(*command);
-      throw_error(Code::usage, "help: found no topic '{}'{}; {}",
-                  fmt::join(arguments.begin() + 1, arguments.end(), " "), did_you_mean(topic, known),
+      throw_usage("help: found no topic '{}'{}; {}", fmt::join(arguments.begin() + 1, arguments.end(), " "),
+                  did_you_mean(topic, known),
                   known.empty() ? fmt::format("'{}' has no topics of its own", fmt::join(out, " "))
                                 : fmt::format("topics: {}", fmt::join(known, ", ")));
     }

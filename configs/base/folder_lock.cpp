@@ -97,8 +97,8 @@ void FolderLock::wait_or_refuse() {
                     });
   close(held);
   if (free) return;
-  throw_error(Code::usage, "{}: found another {}: {}{}; needs that to end first", path_.parent_path().string(),
-              use_.what, words_of(holder), gone ? ", which has ended, but not all that it started" : "");
+  throw_usage("{}: found another {}: {}{}; needs that to end first", path_.parent_path().string(), use_.what,
+              words_of(holder), gone ? ", which has ended, but not all that it started" : "");
 }
 
 void FolderLock::say_who() const {

@@ -34,20 +34,20 @@ json parse_json(const std::string& text, const std::string& origin) {
   // nlohmann silently keeps the last of two equal keys, which would lose measurements.
   std::vector<std::set<std::string>> open_objects;
   if (too_deep(text))
-    throw_error(Code::usage, "{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepestJson);
+    throw_usage("{}: found objects and lists in more than {} levels, needs fewer", origin, kDeepestJson);
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) open_objects.pop_back();
     if (event == json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second)
-      throw_error(Code::usage, "{}: found the key '{}' twice in one object, allowed once; remove one", origin,
+      throw_usage("{}: found the key '{}' twice in one object, allowed once; remove one", origin,
                   parsed.get<std::string>());
     return true;
   };
   try {
     return json::parse(text, watch);
   } catch (const json::exception& e) {
-    throw_error(Code::usage, "{}: found text that is not JSON ({}), allowed one JSON document; repair or rewrite it",
-                origin, e.what());
+    throw_usage("{}: found text that is not JSON ({}), allowed one JSON document; repair or rewrite it", origin,
+                e.what());
   }
 }
 
@@ -78,7 +78,7 @@ std::string JsonReader::shown() const {
 }
 
 void JsonReader::fail(const std::string& found, const std::string& allowed) const {
-  throw_error(Code::usage, "{}: {}: found {}, allowed {}", origin_, pointer_.empty() ? "/" : pointer_, found, allowed);
+  throw_usage("{}: {}: found {}, allowed {}", origin_, pointer_.empty() ? "/" : pointer_, found, allowed);
 }
 
 void JsonReader::expect_object() const {
@@ -88,7 +88,7 @@ void JsonReader::expect_object() const {
 void JsonReader::allow_only(const std::vector<std::string>& known) const {
   expect_object();
   for (const auto& item : value_->items())
-    if (std::find(known.begin(), known.end(), item.key()) == known.end())
+    if (std::ranges::find(known, item.key()) == known.end())
       fail(fmt::format("unknown key '{}'", item.key()),
            fmt::format("{}{}", fmt::join(known, ", "), did_you_mean(item.key(), known)));
 }
@@ -112,6 +112,12 @@ std::vector<JsonReader> JsonReader::elements() const {
   for (std::size_t i = 0; i < value_->size(); ++i)
     all.emplace_back((*value_)[i], origin_, fmt::format("{}/{}", pointer_, i));
   return all;
+}
+
+std::vector<std::string> JsonReader::strings() const {
+  std::vector<std::string> out;
+  for (const JsonReader& each : elements()) out.push_back(each.string());
+  return out;
 }
 
 std::vector<std::pair<std::string, JsonReader>> JsonReader::items() const {

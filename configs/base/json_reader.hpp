@@ -30,6 +30,8 @@ class JsonReader {
   JsonReader at(const std::string& key) const;
   /// Elements of an array; throws on anything else.
   std::vector<JsonReader> elements() const;
+  /// The same of an array of strings.
+  std::vector<std::string> strings() const;
   /// Keys and values of an object, in key order; throws on anything else.
   std::vector<std::pair<std::string, JsonReader>> items() const;
 

@@ -1,6 +1,5 @@
 #include "configs/base/output_folder.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -27,13 +26,13 @@ void take_output_folder(const fs::path& folder, const std::string& command) {
   std::ifstream in(marker);
   const std::string found((std::istreambuf_iterator<char>(in)), {});
   if (found == own) return;
-  throw_error(Code::usage,
-              "{}: found {}, not written by windtunnel {}, which replaces what its folder holds; needs a folder that "
-              "is new, empty or its own earlier output (then {} says so); choose another with -o, or move what is "
-              "there; nothing was changed",
-              folder.string(),
-              found.starts_with("windtunnel ") ? "output of " + found.substr(0, found.find('\n')) : "'" + first + "'",
-              command, marker.filename().string());
+  throw_usage(
+      "{}: found {}, not written by windtunnel {}, which replaces what its folder holds; needs a folder that is new, "
+      "empty or its own earlier output (then {} says so); choose another with -o, or move what is there; nothing was "
+      "changed",
+      folder.string(),
+      found.starts_with("windtunnel ") ? "output of " + found.substr(0, found.find('\n')) : "'" + first + "'", command,
+      marker.filename().string());
 }
 
 }  // namespace wt

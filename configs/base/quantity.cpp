@@ -34,8 +34,8 @@ double parse(const std::string& text, std::span<const Unit> units, const char* w
   std::string allowed;
   for (const auto& [name, factor] : units)
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", *name ? name : "none");
-  throw_error(Code::usage, "{}: found '{}', needs a {} with one of the units {}; write for example '{}{}'", where, text,
-              what, allowed, 30, units[units.size() / 2].first);
+  throw_usage("{}: found '{}', needs a {} with one of the units {}; write for example '{}{}'", where, text, what,
+              allowed, 30, units[units.size() / 2].first);
 }
 
 std::string three_digits(double value, const char* unit) {

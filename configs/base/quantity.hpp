@@ -1,7 +1,6 @@
 // Quantities with units as people write them: "400Gb/s", "30m", "64GiB", "2.5us", "12T". Decimal prefixes are powers
 // of 1000, binary ones (Ki, Mi, Gi, Ti) of 1024; "b" is bits, "B" is bytes.
 #pragma once
-#include <cstdint>
 #include <string>
 
 namespace wt {

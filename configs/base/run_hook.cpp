@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "configs/base/clock.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 
@@ -59,19 +60,7 @@ class SignalsToGroup {
 }  // namespace
 
 std::string to_string(HookEnd::How how) {
-  switch (how) {
-    case HookEnd::How::ok:
-      return "ok";
-    case HookEnd::How::failed:
-      return "failed";
-    case HookEnd::How::timed_out:
-      return "timed out";
-    case HookEnd::How::no_answer:
-      return "no answer";
-    case HookEnd::How::absent:
-      return "no such hook";
-  }
-  return "";
+  return word_for(how, std::array{"ok", "failed", "timed out", "no answer", "no such hook"});
 }
 
 HookEnd run_hook(ProcessStart start, double timeout_s, const std::filesystem::path& log, bool ends_with_us) {

@@ -11,7 +11,7 @@ namespace wt {
 namespace {
 
 void need_values(const char* what, const std::vector<double>& values) {
-  if (values.empty()) throw_error(Code::usage, "{}: found no value, allowed at least one; measure again", what);
+  if (values.empty()) throw_usage("{}: found no value, allowed at least one; measure again", what);
 }
 
 std::size_t trimmed_away(const std::vector<double>& values, double share) {
@@ -21,7 +21,7 @@ std::size_t trimmed_away(const std::vector<double>& values, double share) {
 std::vector<double> midranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t from = 0; from < order.size();) {
     std::size_t to = from;
@@ -41,7 +41,7 @@ double mean(const std::vector<double>& values) {
 
 double quantile(std::vector<double> values, double q) {
   need_values("quantile", values);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double place = q * static_cast<double>(values.size() - 1);
   const auto low = static_cast<std::size_t>(place);
   const std::size_t high = std::min(low + 1, values.size() - 1);
@@ -61,14 +61,14 @@ double median_absolute_deviation(const std::vector<double>& values) {
 std::pair<double, double> trimmed_range(std::vector<double> values, double share) {
   need_values("trimmed range", values);
   const std::size_t away = trimmed_away(values, share);
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return {values[away], values[values.size() - 1 - away]};
 }
 
 double trimmed_mean(std::vector<double> values, double share) {
   need_values("trimmed mean", values);
   const auto away = static_cast<std::ptrdiff_t>(trimmed_away(values, share));
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return std::accumulate(values.begin() + away, values.end() - away, 0.0) /
          static_cast<double>(std::ssize(values) - 2 * away);
 }

@@ -28,10 +28,10 @@ std::string read_file(const std::filesystem::path& file, const std::string& need
   std::ifstream in(file, std::ios::binary);
   std::error_code none;
   if (!in || std::filesystem::is_directory(file, none))
-    throw_error(Code::usage, "{}: cannot be read; needs {}", shortened(file.string()), needs);
+    throw_usage("{}: cannot be read; needs {}", shortened(file.string()), needs);
   std::ostringstream bytes;
   if (in.peek() != std::ifstream::traits_type::eof()) bytes << in.rdbuf();  // << of an empty buffer sets failbit
-  if (!bytes) throw_error(Code::usage, "{}: cannot be read; needs {}", file.string(), needs);
+  if (!bytes) throw_usage("{}: cannot be read; needs {}", file.string(), needs);
   return std::move(bytes).str();
 }
 

@@ -9,8 +9,7 @@
 namespace wt {
 
 bool is_utf8(const std::string& text) {
-  if (std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }))
-    return true;
+  if (std::ranges::none_of(text, [](char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; })) return true;
   try {
     (void)nlohmann::json(text).dump();  // throws for invalid UTF-8
     return true;
@@ -24,7 +23,7 @@ void need_utf8(const std::string& text, const std::string& origin) {
   std::istringstream lines(text);  // no UTF-8 character contains a newline byte
   int number = 1;
   for (std::string line; std::getline(lines, line) && is_utf8(line);) ++number;
-  throw_error(Code::usage, "{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);
+  throw_usage("{}:{}: found bytes that are no UTF-8, needs a text; convert it", origin, number);
 }
 
 }  // namespace wt

@@ -27,8 +27,8 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
                  std::shared_ptr<std::set<std::string>> asked)
     : node_(std::move(node)), file_(std::move(file)), path_(std::move(path)), asked_(std::move(asked)) {
   if (!node_.IsMap())
-    throw_error(Code::usage, "{}:{}: {}: found {}, needs a map of keys and values", file_.string(),
-                node_.Mark().line + 1, path_.empty() ? "the file" : path_,
+    throw_usage("{}:{}: {}: found {}, needs a map of keys and values", file_.string(), node_.Mark().line + 1,
+                path_.empty() ? "the file" : path_,
                 node_.IsNull()       ? "nothing"
                 : node_.IsSequence() ? "a list"
                                      : "a single value");
@@ -40,7 +40,7 @@ namespace {
 /// UTF-8.
 void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes) {
   const auto fail = [&](const YAML::Node& at, const std::string& what) {
-    throw_error(Code::usage, "{}:{}: {}", origin, at.Mark().line + 1, what);
+    throw_usage("{}:{}: {}", origin, at.Mark().line + 1, what);
   };
   if (depth > kDeepest) fail(node, fmt::format("found maps and lists in more than {} levels", kDeepest));
   if (++nodes > kMostNodes) fail(node, fmt::format("found more than {} values", kMostNodes));
@@ -87,12 +87,12 @@ YAML::Node load_yaml(const std::string& text, const std::string& origin) {
   try {
     const YAML::Node root = YAML::Load(text);
     if (const int line = second_document(text); line > 0)
-      throw_error(Code::usage, "{}:{}: found a second YAML document (---), needs one", origin, line);
+      throw_usage("{}:{}: found a second YAML document (---), needs one", origin, line);
     int nodes = 0;
     check_keys(root, origin, 0, nodes);
     return root;
   } catch (const YAML::Exception& e) {
-    throw_error(Code::usage, "{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
+    throw_usage("{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
   }
 }
 
@@ -118,7 +118,7 @@ std::string YamlMap::where(const std::string& key, std::optional<std::size_t> en
 }
 
 void YamlMap::fail(const std::string& key, const std::string& message, std::optional<std::size_t> entry) const {
-  throw_error(Code::usage, "{}: {}", where(key, entry), message);
+  throw_usage("{}: {}", where(key, entry), message);
 }
 
 void YamlMap::fail_unknown(const std::string& key, const std::string& message) const {
@@ -198,7 +198,7 @@ std::string YamlMap::choice(const std::string& key, const std::vector<std::strin
                             const std::string& fallback) {
   if (!fallback.empty() && !has(key)) return fallback;
   const std::string found = scalar(key);
-  if (std::find(allowed.begin(), allowed.end(), found) == allowed.end())
+  if (std::ranges::find(allowed, found) == allowed.end())
     fail(key, fmt::format("found '{}', allowed {}", found, fmt::join(allowed, ", ")));
   return found;
 }
@@ -260,9 +260,9 @@ YAML::Node YamlMap::node(const std::string& key) { return require(key); }
 void YamlMap::finish() const {
   for (const auto& entry : node_) {
     const auto key = entry.first.as<std::string>();
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    if (std::ranges::find(known_, key) != known_.end()) continue;
     std::vector<std::string> allowed = known_;
-    std::sort(allowed.begin(), allowed.end());
+    std::ranges::sort(allowed);
     allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
     const std::string near = nearest(key, allowed);
     fail_unknown(key,

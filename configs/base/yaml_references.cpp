@@ -48,7 +48,7 @@ class References {
   }
 
   [[noreturn]] void fail(const YAML::Node& at, const std::string& what) const {
-    throw_error(Code::usage, "{}:{}: {}", origin_, at.Mark().line + 1, what);
+    throw_usage("{}:{}: {}", origin_, at.Mark().line + 1, what);
   }
 
   YAML::Node resolved(const YAML::Node& value, int depth) {

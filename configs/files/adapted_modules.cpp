@@ -41,8 +41,7 @@ void check_adaptable(const ModelSpec& model) {
                       : model.mtp_layers > 0   ? "multi-token prediction"
                                                : nullptr;
   if (found)
-    throw_error(Code::usage, "model {}: found {}, allowed are adapters beside projections of q, k, v and output",
-                model.name, found);
+    throw_usage("model {}: found {}, allowed are adapters beside projections of q, k, v and output", model.name, found);
 }
 
 }  // namespace
@@ -54,11 +53,10 @@ std::vector<AdaptedModule> adapted_modules(const ModelSpec& model, const LoraSpe
   for (const AdaptedModule& module : all) known.insert(last_name(module.name));
   for (const std::string& target : spec.target_modules) {
     const LoraSpec one{.rank = spec.rank, .alpha = spec.alpha, .target_modules = {target}};
-    if (std::none_of(all.begin(), all.end(), [&](const AdaptedModule& module) { return one.targets(module.name); }))
-      throw_error(Code::usage,
-                  "target_modules: found {}, the projections of attention in a model of family {} are {}; name some of "
-                  "these",
-                  target, family_of(model), fmt::join(known, ", "));
+    if (std::ranges::none_of(all, [&](const AdaptedModule& module) { return one.targets(module.name); }))
+      throw_usage(
+          "target_modules: found {}, the projections of attention in a model of family {} are {}; name some of these",
+          target, family_of(model), fmt::join(known, ", "));
   }
   std::vector<AdaptedModule> out;
   for (const AdaptedModule& module : all)

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
@@ -20,7 +19,7 @@ double parse_plain(const std::string& text, const std::string& where) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    throw_error(Code::usage, "{}: found '{}', needs a number, or two as [low, high]", where, text);
+    throw_usage("{}: found '{}', needs a number, or two as [low, high]", where, text);
   return value;
 }
 

@@ -56,8 +56,8 @@ bool recomputes_whole_blocks(const Recompute& recompute) {
 void check_lora(const SearchSpec& search, const std::string& where) {
   const auto check = [&](const char* axis, const std::string& found, const char* allowed) {
     if (!found.empty())
-      throw_error(Code::usage, "{}: search.{}: found {} beside model.peft_config, allowed with adapters is {}", where,
-                  axis, found, allowed);
+      throw_usage("{}: search.{}: found {} beside model.peft_config, allowed with adapters is {}", where, axis, found,
+                  allowed);
   };
   const auto one = [](std::int64_t degree) { return degree == 1; };
   check("tensor_parallel_degree", first_refused(search.tensor_degrees, one), "1");
@@ -71,8 +71,7 @@ void check_lora(const SearchSpec& search, const std::string& where) {
 void check_lora(const RunSpec& run, const std::string& where) {
   if (!run.lora) return;
   if (const auto [found, allowed] = refused(run); !found.empty())
-    throw_error(Code::usage, "{}: model.peft_config: found it with {}, allowed with adapters is {}", where, found,
-                allowed);
+    throw_usage("{}: model.peft_config: found it with {}, allowed with adapters is {}", where, found, allowed);
   adapter_shape(run.model, *run.lora);  // for its checks
 }
 

@@ -195,10 +195,10 @@ std::string ClusterSpec::one_gpu(std::int64_t ranks) const {
 
 void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
   if (one_gpu(ranks).empty())
-    throw_error(Code::usage,
-                "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose times "
-                "are of any published GPU (--stack torchtitan, stack: torchtitan)",
-                name, nodes_text(ranks));
+    throw_usage(
+        "cluster {}: found {}, and a profile or machine model is of one GPU; use a stack, whose times are of any "
+        "published GPU (--stack torchtitan, stack: torchtitan)",
+        name, nodes_text(ranks));
 }
 
 std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
@@ -213,8 +213,7 @@ std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
 
 void ClusterSpec::set_nodes(std::int64_t count) {
   if (!others.empty() && count > nodes)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "cluster {}: found {} nodes, of several kinds, for {}; say in its file of which kind the further ones are",
         name, nodes, count);
   nodes = count;
@@ -228,8 +227,8 @@ void ClusterSpec::set_nodes(std::int64_t count) {
 
 void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) const {
   if (ranks > nodes * gpus_per_node)
-    throw_error(Code::usage, "{}: found {} ranks, cluster {} has {} nodes x {} = {}; use a smaller layout or set nodes",
-                where, ranks, name, nodes, gpus_per_node, nodes * gpus_per_node);
+    throw_usage("{}: found {} ranks, cluster {} has {} nodes x {} = {}; use a smaller layout or set nodes", where,
+                ranks, name, nodes, gpus_per_node, nodes * gpus_per_node);
 }
 
 ClusterSpec cluster_from_yaml(YamlMap& map) {

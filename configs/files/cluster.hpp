@@ -4,7 +4,6 @@
 // mix nodes with different GPUs or NICs, but all have the same number of GPUs.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

@@ -110,8 +110,7 @@ std::optional<DataSheet> data_sheet(const std::string& gpu) {
   if (gpu.find('+') != std::string::npos) return std::nullopt;  // several GPUs: "2 RTX-3090+2 Titan-RTX"
   const std::string name = std::regex_replace(lower(gpu), spaced, "$1");
   for (const Known& known : kSheets)
-    if (std::all_of(known.words.begin(), known.words.end(),
-                    [&](std::string_view word) { return word.empty() || has(name, word); }))
+    if (std::ranges::all_of(known.words, [&](std::string_view word) { return word.empty() || has(name, word); }))
       return known.sheet;
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "configs/files/dataset.hpp"
 
 #include <array>
-#include <span>
 #include <utility>
 
 #include "configs/base/error.hpp"
@@ -23,7 +22,7 @@ template <typename Names, typename Value>
 std::string word_of(const Names& names, Value value, const char* what) {
   for (const auto& [word, each] : names)
     if (each == value) return word;
-  throw_error(Code::usage, "{}: found number {}, allowed are the values of its type; use one of them", what,
+  throw_usage("{}: found number {}, allowed are the values of its type; use one of them", what,
               static_cast<int>(value));
 }
 
@@ -39,8 +38,7 @@ std::string to_string(ShuffleAlgorithm algorithm) { return word_of(kShuffles, al
 ShuffleAlgorithm shuffle_algorithm_from_string(const std::string& word) {
   for (const auto& [name, value] : kShuffles)
     if (word == name) return value;
-  throw_error(Code::usage,
-              "shuffle_algo: found '{}', allowed are naive, py1s, py2s, py1br, py1e; use {} of these words", word,
+  throw_usage("shuffle_algo: found '{}', allowed are naive, py1s, py2s, py1br, py1e; use {} of these words", word,
               word == "py1b" ? "py1br, which replaced it," : "one");
 }
 
@@ -61,7 +59,7 @@ std::filesystem::path DatasetSpec::folder() const {
 
 std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where) {
   if (spec.empty())
-    throw_error(Code::usage, "{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
+    throw_usage("{}: found epochs without a data set; needs train_loader, or batches such as 40ba", where);
   if (spec.epoch_size) return *spec.epoch_size;
   std::int64_t sum = 0;
   for (const StreamSpec& stream : spec.streams) {

@@ -105,7 +105,7 @@ struct DatasetSpec {
 
 /// The maps `dataset` and `curriculum` of `train_loader`. Throws Error{usage}: unknown keys, values out of range,
 /// weights that exclude one another, keys of Streaming that we do not support.
-DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock);
+DatasetSpec read_train_loader(YamlMap loader, const RunClock& clock);
 /// Samples drawn in an epoch, according to the indexes in the local folders. Throws Error{usage} with `where`.
 std::int64_t samples_of_epoch(const DatasetSpec& spec, const std::string& where);
 /// Reads `name` of a loader: text or finetuning. Throws Error{usage} for others.

@@ -3,7 +3,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 #include <span>
 
 #include "configs/base/error.hpp"
@@ -44,7 +43,7 @@ std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<co
 void read_stream_keys(YamlMap& map, StreamSpec& stream) {
   stream.split = map.text("split", stream.split);
   const std::filesystem::path split = stream.split;
-  if (split.is_absolute() || std::find(split.begin(), split.end(), "..") != split.end() ||
+  if (split.is_absolute() || std::ranges::find(split, "..") != split.end() ||
       stream.split.find('\0') != std::string::npos)
     map.fail("split", fmt::format("found '{}', needs a folder inside of local and remote", stream.split));
   stream.download_retry = map.integer_or("download_retry", stream.download_retry, 0);
@@ -120,8 +119,7 @@ void read_order(YamlMap& map, DatasetSpec& spec) {
 }
 
 void check_weights(YamlMap& map, const DatasetSpec& spec) {
-  const bool absolute =
-      std::any_of(spec.streams.begin(), spec.streams.end(), [](const StreamSpec& s) { return s.repeat || s.choose; });
+  const bool absolute = std::ranges::any_of(spec.streams, [](const StreamSpec& s) { return s.repeat || s.choose; });
   if (spec.epoch_size && absolute)
     map.fail("epoch_size",
              "found streams with repeat or choose, whose sum is the epoch; needs proportions, or neither");
@@ -166,8 +164,7 @@ void check_shares(YamlMap& loader, const DatasetSpec& spec) {
   std::vector<double> first;
   for (std::size_t i = 0; i < spec.streams.size(); ++i) {
     first.push_back(*spec.streams[i].proportion);
-    const bool later = std::any_of(spec.curriculum.begin(), spec.curriculum.end(),
-                                   [&](const MixChange& c) { return c.proportions[i] > 0; });
+    const bool later = std::ranges::any_of(spec.curriculum, [&](const MixChange& c) { return c.proportions[i] > 0; });
     if (first.back() == 0 && !later)
       loader.fail("dataset", fmt::format("streams.{}.proportion: found 0, needs more than 0, here or in an entry of "
                                          "curriculum; leave the stream out",
@@ -176,9 +173,8 @@ void check_shares(YamlMap& loader, const DatasetSpec& spec) {
   if (!(sum(first) > 0)) loader.fail("dataset", "streams: found only proportions of 0; needs one above 0");
   if (spec.batching_method == BatchingMethod::random) return;
   const auto zero = [](double share) { return share == 0; };
-  bool some = std::any_of(first.begin(), first.end(), zero);
-  for (const MixChange& c : spec.curriculum)
-    some = some || std::any_of(c.proportions.begin(), c.proportions.end(), zero);
+  bool some = std::ranges::any_of(first, zero);
+  for (const MixChange& c : spec.curriculum) some = some || std::ranges::any_of(c.proportions, zero);
   if (some)
     loader.fail("dataset", fmt::format("found a proportion of 0 with batching_method {}, needs more than 0: its "
                                        "batches have samples of every stream",
@@ -216,7 +212,7 @@ DatasetSpec read_dataset(YamlMap& map, bool finetuning) {
   return spec;
 }
 
-DatasetSpec read_train_loader(YamlMap& loader, const RunClock& clock) {
+DatasetSpec read_train_loader(YamlMap loader, const RunClock& clock) {
   YamlMap map = loader.map("dataset");
   DatasetSpec spec = read_dataset(map, is_finetuning_loader(loader));
   if (!loader.boolean("drop_last", true))

@@ -55,15 +55,15 @@ EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
 
 void check_eval_set(const std::vector<EvalSet>& before, const EvalSet& set, const std::string& where) {
   if (set.label.empty() || set.label.find_first_of("/\"\n") != std::string::npos)
-    throw_error(Code::usage, "{}: found '{}', needs a word without '/' that names the loss", where, set.label);
-  if (std::any_of(before.begin(), before.end(), [&](const EvalSet& other) { return other.label == set.label; }))
-    throw_error(Code::usage, "{}: found '{}' twice, needs labels that differ", where, set.label);
+    throw_usage("{}: found '{}', needs a word without '/' that names the loss", where, set.label);
+  if (std::ranges::any_of(before, [&](const EvalSet& other) { return other.label == set.label; }))
+    throw_usage("{}: found '{}' twice, needs labels that differ", where, set.label);
   for (const StreamSpec& stream : set.dataset.streams)
     if (stream.proportion || stream.repeat || stream.choose || set.dataset.epoch_size)
-      throw_error(Code::usage,
-                  "{}: found a mixture in the evaluation '{}', needs streams without proportion, repeat, choose and "
-                  "epoch_size: every sample counts once",
-                  where, set.label);
+      throw_usage(
+          "{}: found a mixture in the evaluation '{}', needs streams without proportion, repeat, choose and "
+          "epoch_size: every sample counts once",
+          where, set.label);
 }
 
 void evaluation_to_yaml(const EvaluationSpec& spec, YAML::Emitter& out) {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {
 
-constexpr std::array kEvidences{Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed};
+constexpr const char* kWords[] = {"measured", "published", "derived", "assumed"};
 
 constexpr const char* kSourceForms = "needs 'measured: ...', 'published: ...', 'derived: ...' or 'assumed: ...'";
 
@@ -16,11 +17,8 @@ constexpr const char* kSourceForms = "needs 'measured: ...', 'published: ...', '
 Provenance source_in(const YamlMap& map, const std::string& key, const std::string& text,
                      std::optional<std::size_t> entry = {}) {
   const std::size_t colon = text.find(':');
-  const std::string word = text.substr(0, colon);
-  const auto kind =
-      std::find_if(kEvidences.begin(), kEvidences.end(), [&](Evidence k) { return to_string(k) == word; });
-  if (colon == std::string::npos || kind == kEvidences.end())
-    map.fail(key, fmt::format("found '{}', {}", text, kSourceForms), entry);
+  const std::optional<Evidence> kind = enumerator_of<Evidence>(text.substr(0, colon), kWords);
+  if (colon == std::string::npos || !kind) map.fail(key, fmt::format("found '{}', {}", text, kSourceForms), entry);
   const std::size_t source = text.find_first_not_of(" \t\n", colon + 1);
   if (source == std::string::npos)
     map.fail(key, fmt::format("found '{}', needs to say after the colon where the number is from", text), entry);
@@ -29,24 +27,11 @@ Provenance source_in(const YamlMap& map, const std::string& key, const std::stri
 
 }  // namespace
 
-std::string to_string(Evidence kind) {
-  switch (kind) {
-    case Evidence::measured:
-      return "measured";
-    case Evidence::published:
-      return "published";
-    case Evidence::derived:
-      return "derived";
-    case Evidence::assumed:
-      return "assumed";
-  }
-  return "assumed";
-}
+std::string to_string(Evidence kind) { return word_for(kind, kWords); }
 
 Evidence evidence_from_string(const std::string& word) {
-  for (const Evidence kind : kEvidences)
-    if (to_string(kind) == word) return kind;
-  throw_error(Code::usage, "evidence: found '{}', allowed measured, published, derived, assumed", word);
+  if (const auto kind = enumerator_of<Evidence>(word, kWords)) return *kind;
+  throw_usage("evidence: found '{}', allowed measured, published, derived, assumed", word);
 }
 
 EvidenceShares only(Evidence kind, double amount) {

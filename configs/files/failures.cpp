@@ -1,6 +1,5 @@
 #include "configs/files/failures.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "configs/base/error.hpp"
@@ -96,8 +95,7 @@ std::optional<T> section(const std::string& name_or_file, std::optional<T> Failu
   if (name_or_file == "none") return std::nullopt;
   FailurePreset preset = read_failures(name_or_file);
   if (!(preset.*member))
-    throw_error(Code::usage,
-                "{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}", name,
+    throw_usage("{0}: found {1}, which {2}; needs a failure preset or file with a {0} section, such as {3}", name,
                 name_or_file, lacks, example);
   return preset.*member;
 }
@@ -110,7 +108,7 @@ double sum(const std::vector<FailureClass>& classes) {
 
 SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureClass>& classes, double rate,
                          std::int64_t nodes) {
-  if (nodes < 1) throw_error(Code::usage, "failure preset {}: found {} nodes, needs at least 1", preset.name, nodes);
+  if (nodes < 1) throw_usage("failure preset {}: found {} nodes, needs at least 1", preset.name, nodes);
   SourcedNumber out;
   if (rate <= 0) return {0, {Evidence::published, preset.title + ": none reported"}};
   out.value = 1000 * kDay_s / (static_cast<double>(nodes) * rate);

@@ -1,5 +1,7 @@
 #include "configs/files/find.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -21,7 +23,7 @@ std::vector<std::string> preset_names(const std::string& kind) {
     for (const char* extension : {".yaml", ".json", ".csv"})  // not an editor's copy, not a README
       if (entry.is_regular_file() && entry.path().extension() == extension)
         names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -32,11 +34,9 @@ std::filesystem::path find_config(const std::string& kind, const std::string& na
     if (auto file = configs_folder() / kind / (name_or_file + extension); std::filesystem::exists(file, none))
       return file;
   const auto names = preset_names(kind);
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   const std::string near = nearest(name_or_file, names);
-  throw_error(Code::usage, "'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file),
-              kind, near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+  throw_usage("'{}' is neither a file nor a preset in configs/{}; {}presets: {}", shortened(name_or_file), kind,
+              near.empty() ? "" : fmt::format("did you mean '{}'? ", near), fmt::join(names, ", "));
 }
 
 }  // namespace wt

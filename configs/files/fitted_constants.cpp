@@ -25,8 +25,8 @@ nlohmann::json read_fitted(const std::string& name) {
 }
 
 void throw_unfitted(const std::string& name, const std::string& why) {
-  throw_error(Code::usage, "{}: found constants that this program does not read ({}); write them anew: {}",
-              file_of(name).string(), why, kMadeBy);
+  throw_usage("{}: found constants that this program does not read ({}); write them anew: {}", file_of(name).string(),
+              why, kMadeBy);
 }
 
 nlohmann::json fitted_document(nlohmann::json constants, const nlohmann::json& tables) {

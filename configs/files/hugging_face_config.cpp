@@ -28,8 +28,8 @@ RopeScaling read_rope_scaling(const HuggingFaceConfig& c, const HuggingFaceConfi
   });
   for (const auto& [key, value] : c.object.items())
     if (out.on() && !known.contains(key))
-      throw_error(Code::usage, "{}: {}{}: found {}, which is not read for {}; such a model is not supported", c.file,
-                  c.in, key, value.dump(), word);
+      throw_usage("{}: {}{}: found {}, which is not read for {}; such a model is not supported", c.file, c.in, key,
+                  value.dump(), word);
   return out;
 }
 
@@ -76,7 +76,7 @@ void read_layer_types(const HuggingFaceConfig& c, const std::string& local, Mode
               type.dump());
     layers.push_back(type == local);
   }
-  if (std::find(layers.begin(), layers.end(), true) == layers.end()) {
+  if (std::ranges::find(layers, true) == layers.end()) {
     m.attention.window = m.attention.chunk = 0;
     layers.clear();
   }

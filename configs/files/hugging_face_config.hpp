@@ -1,6 +1,5 @@
 // Keys of a Hugging Face config.json, and the keys that several families share.
 #pragma once
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -26,12 +25,11 @@ struct HuggingFaceConfig {
   }
   std::int64_t integer(const char* key) const {
     if (!has(key) || !object[key].is_number_integer())
-      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number", file, in, key,
+      throw_usage("{}: {}{}: found {}, needs a whole number", file, in, key,
                   object.contains(key) ? object[key].dump() : "nothing");
     const auto value = object[key].get<std::int64_t>();
     if (value > kMost || value < -kMost)
-      throw_error(Code::usage, "{}: {}{}: found {}, needs a whole number up to {}", file, in, key, object[key].dump(),
-                  kMost);
+      throw_usage("{}: {}{}: found {}, needs a whole number up to {}", file, in, key, object[key].dump(), kMost);
     return value;
   }
   /// A number of layers. The limit guards per-layer lists.
@@ -43,8 +41,7 @@ struct HuggingFaceConfig {
   std::int64_t integer_or(const char* key, std::int64_t fallback) const { return has(key) ? integer(key) : fallback; }
   double number(const char* key) const {
     if (!has(key) || !object[key].is_number())
-      throw_error(Code::usage, "{}: {}{}: found {}, needs a number", file, in, key,
-                  has(key) ? object[key].dump() : "nothing");
+      throw_usage("{}: {}{}: found {}, needs a number", file, in, key, has(key) ? object[key].dump() : "nothing");
     return object[key].get<double>();
   }
   double number_or(const char* key, double fallback) const { return has(key) ? number(key) : fallback; }
@@ -66,9 +63,7 @@ struct HuggingFaceConfig {
     must_be(key, good, reads, has(key) ? object[key].dump() : "nothing");
   }
   void must_be(const char* key, bool good, const char* reads, const std::string& found) const {
-    if (!good)
-      throw_error(Code::usage, "{}: {}{}: found {}, reads {}; such a model is not supported", file, in, key, found,
-                  reads);
+    if (!good) throw_usage("{}: {}{}: found {}, reads {}; such a model is not supported", file, in, key, found, reads);
   }
 };
 

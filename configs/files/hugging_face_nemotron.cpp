@@ -29,7 +29,7 @@ void read_hybrid_pattern(const HuggingFaceConfig& c, ModelSpec& m) {
   c.must_be(key, found > 0 && found == c.integer("num_hidden_layers"), "a letter for each of num_hidden_layers");
   m.layers = static_cast<std::int64_t>(mamba.size());
   m.linear.set_layers(std::move(mamba));
-  if (std::find(experts.begin(), experts.end(), true) != experts.end()) {
+  if (std::ranges::find(experts, true) != experts.end()) {
     bool dense = false;
     for (std::size_t layer = 0; layer < fed.size(); ++layer) dense = dense || (fed[layer] && !experts[layer]);
     if (dense) m.moe_pattern = LayerPattern::of(experts), m.dense_ffn = c.integer("intermediate_size");

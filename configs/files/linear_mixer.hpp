@@ -27,7 +27,7 @@ struct LinearMixerSpec {
 
   /// Sets the layers with the mixer; if none is set, the model has no mixer.
   void set_layers(std::vector<bool> which) {
-    if (std::find(which.begin(), which.end(), true) == which.end())
+    if (std::ranges::find(which, true) == which.end())
       *this = {};
     else
       layers = LayerPattern::of(std::move(which));

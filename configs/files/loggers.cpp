@@ -1,7 +1,6 @@
 #include "configs/files/loggers.hpp"
 
 #include "configs/base/error.hpp"
-#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -52,21 +51,20 @@ void check_tracking_uri(const std::string& uri, const std::string& where) {
   const bool tls = uri.starts_with("https://"), plain = uri.starts_with("http://");
   const std::string rest = uri.substr(tls ? 8 : plain ? 7 : 0), authority = rest.substr(0, rest.find_first_of("/?#"));
   if (uri.find('@') != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found a user or a password in the address (not repeated here), allowed is none in a file; set "
-                "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, in the environment",
-                where);
+    throw_usage(
+        "{}: found a user or a password in the address (not repeated here), allowed is none in a file; set "
+        "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, in the environment",
+        where);
   if (rest.find_first_of("?#") != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found an address with a query or a fragment, allowed is https://HOST[:PORT][/PATH]; "
-                "leave them out",
-                where);
-  const bool graphic = std::all_of(uri.begin(), uri.end(), [](char c) { return c > ' ' && c < 0x7f; });
+    throw_usage(
+        "{}: found an address with a query or a fragment, allowed is https://HOST[:PORT][/PATH]; leave them out",
+        where);
+  const bool graphic = std::ranges::all_of(uri, [](char c) { return c > ' ' && c < 0x7f; });
   if ((!tls && !plain) || authority.empty() || !graphic)
-    throw_error(Code::usage,
-                "{}: found '{}', allowed is the address of an MLflow server, http://HOST:PORT or https://HOST; start "
-                "one with `mlflow server` (folders of runs, and databricks, are not supported)",
-                where, graphic ? uri : "blanks or control characters");
+    throw_usage(
+        "{}: found '{}', allowed is the address of an MLflow server, http://HOST:PORT or https://HOST; start one with "
+        "`mlflow server` (folders of runs, and databricks, are not supported)",
+        where, graphic ? uri : "blanks or control characters");
 }
 
 LoggersSpec read_loggers(YamlMap& map) {

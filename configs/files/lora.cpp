@@ -9,8 +9,8 @@
 namespace wt {
 
 bool LoraSpec::targets(const std::string& module) const {
-  return std::any_of(target_modules.begin(), target_modules.end(),
-                     [&](const std::string& target) { return module == target || module.ends_with("." + target); });
+  return std::ranges::any_of(
+      target_modules, [&](const std::string& target) { return module == target || module.ends_with("." + target); });
 }
 
 LoraSpec read_peft_config(YamlMap at) {

@@ -1,6 +1,5 @@
 #include "configs/files/measured_recovery.hpp"
 
-#include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"

@@ -121,8 +121,7 @@ void check_parameters(const ModelSpec& m, const std::string& where) {
                               as_double(std::max<std::int64_t>(1, m.experts) + 1) * widest * (m.gated() ? 3 : 2));
   const double most = as_double(m.layers) * layer + 2 * as_double(m.vocab) * as_double(m.d_model);
   if (most > limits::kParameters)
-    throw_error(Code::usage, "{}: found a model of some {:.1e} parameters, needs at most {:.0e}", where, most,
-                limits::kParameters);
+    throw_usage("{}: found a model of some {:.1e} parameters, needs at most {:.0e}", where, most, limits::kParameters);
 }
 
 }  // namespace
@@ -134,8 +133,7 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   };
   const auto whole = [&](const char* key, std::int64_t value, std::int64_t least, std::int64_t most) {
     if (value < least || value > most)
-      throw_error(Code::usage, "{}: {}: found {}, needs a whole number in {}..{}", where, name(key), value, least,
-                  most);
+      throw_usage("{}: {}: found {}, needs a whole number in {}..{}", where, name(key), value, least, most);
   };
   const auto positive = [&](const char* key, std::int64_t value, std::int64_t most = limits::kWidth) {
     whole(key, value, 1, most);
@@ -145,64 +143,61 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   positive("head_dim", head_dim), positive("ffn_hidden_size", ffn);
   positive("vocab_size", vocab, limits::kVocabulary);
   if (!(norm_eps >= 0 && norm_eps <= 1))
-    throw_error(Code::usage, "{}: {}: found {}, needs a number in 0..1", where, name("norm_eps"), norm_eps);
+    throw_usage("{}: {}: found {}, needs a number in 0..1", where, name("norm_eps"), norm_eps);
   if (!attention.alibi && learned_positions == 0 && !(attention.rope_theta >= 1))
-    throw_error(Code::usage, "{}: {}: found {}, needs a number >= 1", where, name("rope_theta"), attention.rope_theta);
+    throw_usage("{}: {}: found {}, needs a number >= 1", where, name("rope_theta"), attention.rope_theta);
   if (heads % kv_heads != 0)
-    throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("kv_n_heads"), kv_heads,
-                name("n_heads"), heads);
+    throw_usage("{}: {}: found {}, needs a divisor of {} = {}", where, name("kv_n_heads"), kv_heads, name("n_heads"),
+                heads);
   if (rope_dim() % 2 != 0)
-    throw_error(Code::usage, "{}: {}: found {}, needs an even number (rotary pairs)", where, name("head_dim"),
-                rope_dim());
+    throw_usage("{}: {}: found {}, needs an even number (rotary pairs)", where, name("head_dim"), rope_dim());
   attention.rope_scaling.check(where);
   if (attention.rope_scaling.on() && (attention.alibi || attention.rope_theta <= 1))
-    throw_error(Code::usage, "{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1",
-                where, to_string(attention.rope_scaling.kind),
+    throw_usage("{}: rope_scaling: found {} with {}, needs rotary positions of a rope_theta above 1", where,
+                to_string(attention.rope_scaling.kind),
                 attention.alibi ? "alibi" : fmt::format("rope_theta {}", attention.rope_theta));
   if (norm_bias && norm == Norm::rmsnorm)
-    throw_error(Code::usage, "{}: norm_bias: found true with rmsnorm, needs norm_type layernorm", where);
+    throw_usage("{}: norm_bias: found true with rmsnorm, needs norm_type layernorm", where);
   if (attention.mla.on()) {
     positive("qk_nope_head_dim", attention.mla.qk_nope_head_dim), positive("v_head_dim", attention.mla.v_head_dim);
     positive("qk_rope_head_dim", attention.mla.qk_rope_head_dim);
     if (kv_heads != heads || attention.qk_norm != AttentionSpec::QkNorm::none || attention.clip_qkv > 0 ||
         attention.alibi)
-      throw_error(Code::usage,
-                  "{}: kv_lora_rank: found {} (latent attention) with kv_n_heads, qk_ln, qk_gn, clip_qkv or alibi; "
-                  "leave these out",
-                  where, attention.mla.kv_lora_rank);
+      throw_usage(
+          "{}: kv_lora_rank: found {} (latent attention) with kv_n_heads, qk_ln, qk_gn, clip_qkv or alibi; leave these "
+          "out",
+          where, attention.mla.kv_lora_rank);
     if (attention.bias == AttentionSpec::Bias::qkv)
-      throw_error(Code::usage,
-                  "{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
+      throw_usage("{}: attention_bias: found qkv with kv_lora_rank {} (latent attention), allowed none, all", where,
                   attention.mla.kv_lora_rank);
   }
   if (attention.window < 0 || attention.chunk < 0 || (attention.window > 0 && attention.chunk > 0))
-    throw_error(Code::usage, "{}: {}: found {} with attention_chunk_size {}, needs one of them above 0, or none", where,
+    throw_usage("{}: {}: found {} with attention_chunk_size {}, needs one of them above 0, or none", where,
                 name("sliding_window"), attention.window, attention.chunk);
   if (!attention.any_local() && !attention.local.repeats.empty())
-    throw_error(Code::usage, "{}: sliding_window_layers: found without a window, needs {} or attention_chunk_size",
-                where, name("sliding_window"));
+    throw_usage("{}: sliding_window_layers: found without a window, needs {} or attention_chunk_size", where,
+                name("sliding_window"));
   if (linear.on()) {
     positive("linear_config/key_heads", linear.key_heads), positive("linear_config/value_heads", linear.value_heads);
     positive("linear_config/key_head_dim", linear.key_head_dim);
     positive("linear_config/value_head_dim", linear.value_head_dim);
     positive("linear_config/conv_kernel", linear.conv_kernel), positive("linear_config/chunk", linear.chunk);
     if (linear.value_heads % linear.key_heads != 0)
-      throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("linear_config/key_heads"),
+      throw_usage("{}: {}: found {}, needs a divisor of {} = {}", where, name("linear_config/key_heads"),
                   linear.key_heads, name("linear_config/value_heads"), linear.value_heads);
   }
   if (attention.parallel != AttentionSpec::Parallel::none && (linear.on() || !ffn_layers.repeats.empty()))
-    throw_error(Code::usage, "{}: parallel_attn: found true with linear_config or ffn_layers; leave these out", where);
+    throw_usage("{}: parallel_attn: found true with linear_config or ffn_layers; leave these out", where);
   if (attention.output_gate && attention.mla.on())
-    throw_error(Code::usage, "{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out",
-                where);
+    throw_usage("{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out", where);
   whole("max_seq_len", learned_positions, 0, limits::kSequence);
   if (learned_positions > 0 && (attention.alibi || attention.rope_scaling.on() || mtp_layers > 0))
-    throw_error(Code::usage, "{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
+    throw_usage("{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
                 attention.alibi  ? "alibi"
                 : mtp_layers > 0 ? "mtp_num_layers"
                                  : "rope_scaling");
   if (attention.qk_layernorm && attention.qk_norm == AttentionSpec::QkNorm::none)
-    throw_error(Code::usage, "{}: qk_norm_type: found layernorm without qk_ln or qk_gn; needs one of them", where);
+    throw_usage("{}: qk_norm_type: found layernorm without qk_ln or qk_gn; needs one of them", where);
   whole("mtp_num_layers", mtp_layers, 0, limits::kLayers);
   whole("shared_expert_hidden_size", shared_ffn, 0, limits::kWidth);
   whole("dense_ffn_hidden_size", dense_ffn, 0, limits::kWidth);
@@ -211,34 +206,33 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   check_parameters(*this, where);
   if (experts == 0) {
     if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
-      throw_error(Code::usage, "{}: {}: found 0 with {}, {} or shared experts; needs experts", where,
-                  name("moe_num_experts"), name("moe_top_k"), name("first_k_dense"));
+      throw_usage("{}: {}: found 0 with {}, {} or shared experts; needs experts", where, name("moe_num_experts"),
+                  name("moe_top_k"), name("first_k_dense"));
     return;
   }
   if (attention.parallel != AttentionSpec::Parallel::none)
-    throw_error(Code::usage, "{}: parallel_attn: found true with {} experts, needs a model without experts", where,
-                experts);
+    throw_usage("{}: parallel_attn: found true with {} experts, needs a model without experts", where, experts);
   positive("moe_num_experts", experts, limits::kExperts), positive("moe_top_k", top_k, limits::kExperts);
   if (dense_layers < 0 || dense_layers >= layers)
-    throw_error(Code::usage, "{}: {}: found {}, needs 0 to {} - 1 = {}", where, name("first_k_dense"), dense_layers,
+    throw_usage("{}: {}: found {}, needs 0 to {} - 1 = {}", where, name("first_k_dense"), dense_layers,
                 name("n_layers"), layers - 1);
   if (moe_layers() == 0)
-    throw_error(Code::usage, "{}: {}: found no layer with experts among the {} layers, needs one", where,
-                name("moe_layer_freq"), layers);
+    throw_usage("{}: {}: found no layer with experts among the {} layers, needs one", where, name("moe_layer_freq"),
+                layers);
   bool dense = false;
   for (std::int64_t layer = 0; layer < layers; ++layer) dense = dense || (feeds_forward(layer) && !moe(layer));
   if (dense) positive("dense_ffn_hidden_size", dense_ffn);
   const RouterSpec& r = router;
   positive("moe_n_group", r.groups), positive("moe_topk_group", r.top_groups);
   if (experts % r.groups != 0)
-    throw_error(Code::usage, "{}: {}: found {}, needs a divisor of {} = {}", where, name("moe_n_group"), r.groups,
+    throw_usage("{}: {}: found {}, needs a divisor of {} = {}", where, name("moe_n_group"), r.groups,
                 name("moe_num_experts"), experts);
   if (r.top_groups > r.groups)
-    throw_error(Code::usage, "{}: {}: found {}, needs at most {} = {}", where, name("moe_topk_group"), r.top_groups,
+    throw_usage("{}: {}: found {}, needs at most {} = {}", where, name("moe_topk_group"), r.top_groups,
                 name("moe_n_group"), r.groups);
   if (const std::int64_t eligible = experts / r.groups * r.top_groups; top_k > eligible)
-    throw_error(Code::usage, "{}: {}: found {}, needs at most {} ({} = {}{})", where, name("moe_top_k"), top_k,
-                eligible, name("moe_num_experts"), experts,
+    throw_usage("{}: {}: found {}, needs at most {} ({} = {}{})", where, name("moe_top_k"), top_k, eligible,
+                name("moe_num_experts"), experts,
                 r.groups > 1 ? fmt::format(", {} of {} groups", r.top_groups, r.groups) : "");
 }
 
@@ -267,7 +261,7 @@ ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora) {
     std::set<std::string> asked;
     ModelSpec model = model_from_hugging_face(yaml_to_json(node), map.where(""), &asked);
     for (std::string key : asked) {
-      std::replace(key.begin(), key.end(), '/', '.');
+      std::ranges::replace(key, '/', '.');
       map.also_asked(key);
     }
     return model;

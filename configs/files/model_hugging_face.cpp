@@ -1,10 +1,12 @@
 // Reads a model from a Hugging Face config.json. A key for which the family has only one value is not checked; a value
 // that our model cannot express is an error that names it.
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
@@ -367,15 +369,12 @@ ModelSpec model_from_hugging_face(const std::filesystem::path& path) {
 }
 
 ModelSpec model_from_hugging_face(const json& document, const std::string& file, std::set<std::string>* asked) {
-  if (!document.is_object()) throw_error(Code::usage, "{}: not a JSON object; needs a Hugging Face config.json", file);
+  if (!document.is_object()) throw_usage("{}: not a JSON object; needs a Hugging Face config.json", file);
   const Config config{document, file, "", asked};
   const std::string type = config.text("model_type", "");
   const auto family = families().find(type);
-  if (family == families().end()) {
-    std::string names;
-    for (const auto& [name, read] : families()) names += (names.empty() ? "" : ", ") + name;
-    throw_error(Code::usage, "{}: model_type: found '{}', reads {}", file, type, names);
-  }
+  if (family == families().end())
+    throw_usage("{}: model_type: found '{}', reads {}", file, type, fmt::join(std::views::keys(families()), ", "));
   ModelSpec m;
   m.source = file;
   const std::string name = config.text("_name_or_path", "");

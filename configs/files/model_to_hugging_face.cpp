@@ -202,16 +202,15 @@ struct Family {
 };
 
 [[noreturn]] void refuse(const ModelSpec& m) {
-  throw_error(Code::usage,
-              "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, gpt_oss, "
-              "deepseek_v2, deepseek_v3, mpt, falcon, llama, mistral, qwen2); change the model or keep our own "
-              "checkpoints",
-              m.name);
+  throw_usage(
+      "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, gpt_oss, "
+      "deepseek_v2, deepseek_v3, mpt, falcon, llama, mistral, qwen2); change the model or keep our own checkpoints",
+      m.name);
 }
 
 Family family(const ModelSpec& m) {
   if (const auto lacks = m.untrainable(); !lacks.empty())
-    throw_error(Code::usage, "model {}: no config.json is written for a model with {}, which is only simulated", m.name,
+    throw_usage("model {}: no config.json is written for a model with {}, which is only simulated", m.name,
                 lacks.front());
   const AttentionSpec& a = m.attention;
   const RouterSpec& r = m.router;

@@ -1,5 +1,4 @@
 // A model in our YAML: LLM Foundry's keys where it has them, otherwise Hugging Face's (DeepSeek, Falcon).
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
@@ -35,7 +34,7 @@ LayerPattern read_pattern(YamlMap& map, const char* key, bool number_allowed) {
   return LayerPattern::of(std::move(layers));
 }
 
-void read_attention(YamlMap& map, ModelSpec& m) {
+void read_attention(YamlMap map, ModelSpec& m) {
   m.kv_heads = map.integer_or("kv_n_heads", m.heads, 1);
   AttentionSpec& a = m.attention;
   a.mla.kv_lora_rank = map.integer_or("kv_lora_rank", 0, 0);
@@ -55,10 +54,7 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   a.clip_qkv = map.number_or("clip_qkv", 0, 0.0);
   a.alibi = map.boolean("alibi", false);
   a.rope_theta = map.number_or("rope_theta", a.rope_theta, 1.0);
-  if (map.has("rope_scaling")) {
-    YamlMap scaling = map.map("rope_scaling");
-    a.rope_scaling = rope_scaling_from_yaml(scaling);
-  }
+  if (map.has("rope_scaling")) a.rope_scaling = rope_scaling_from_yaml(map.map("rope_scaling"));
   const std::string bias = map.choice("attention_bias", {"none", "qkv", "all"}, "none");
   a.bias = bias == "all" ? Bias::all : bias == "qkv" ? Bias::qkv : Bias::none;
   if (map.boolean("parallel_attn", false))
@@ -71,7 +67,7 @@ void read_attention(YamlMap& map, ModelSpec& m) {
   map.finish();
 }
 
-void read_linear(YamlMap& map, LinearMixerSpec& l) {
+void read_linear(YamlMap map, LinearMixerSpec& l) {
   using Kind = LinearMixerSpec::Kind;
   l.kind = map.choice("kind", {"gated_delta_net", "mamba2"}, "gated_delta_net") == "mamba2" ? Kind::mamba2
                                                                                             : Kind::gated_delta_net;
@@ -127,7 +123,7 @@ void read_activation(YamlMap& map, const std::string& kind, ModelSpec& m) {
     if (word == found) m.activation = activation;
 }
 
-void read_ffn(YamlMap& map, ModelSpec& m) {
+void read_ffn(YamlMap map, ModelSpec& m) {
   const std::string kind =
       map.choice("ffn_type", {"mb_dmoe", "mptglu", "mptmlp"}, map.has("moe_num_experts") ? "mb_dmoe" : "mptglu");
   read_activation(map, kind, m);
@@ -171,16 +167,9 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.simulated_only = map.texts("simulated_only");
   m.kv_heads = m.heads;
   m.head_dim = m.d_model / m.heads;
-  if (map.has("attn_config")) {
-    YamlMap attention = map.map("attn_config");
-    read_attention(attention, m);
-  }
-  if (map.has("linear_config")) {
-    YamlMap linear = map.map("linear_config");
-    read_linear(linear, m.linear);
-  }
-  YamlMap ffn = map.map("ffn_config");
-  read_ffn(ffn, m);
+  if (map.has("attn_config")) read_attention(map.map("attn_config"), m);
+  if (map.has("linear_config")) read_linear(map.map("linear_config"), m.linear);
+  read_ffn(map.map("ffn_config"), m);
   m.check(map.where("name"));
   return m;
 }

@@ -21,8 +21,8 @@ void check_names(const std::vector<OfferSpec>& offers) {
   std::map<std::string, std::string> files;
   for (const OfferSpec& offer : offers)
     if (const auto [known, fresh] = files.emplace(offer.name, offer.file); !fresh)
-      throw_error(Code::usage, "offers: found the name '{}' in {} and in {}; needs a name for each", offer.name,
-                  known->second, offer.file);
+      throw_usage("offers: found the name '{}' in {} and in {}; needs a name for each", offer.name, known->second,
+                  offer.file);
 }
 
 void check_prices(const std::vector<OfferSpec>& offers) {
@@ -30,13 +30,13 @@ void check_prices(const std::vector<OfferSpec>& offers) {
   for (const OfferSpec& offer : offers)
     if (!offer.prices || !offer.prices->gpu_hour) without += (without.empty() ? "" : ", ") + offer.file;
   if (!without.empty())
-    throw_error(Code::usage,
-                "offers without a price: {}; each needs prices with currency, gpu_hour, date and source "
-                "(docs/compare-offers.md)",
-                without);
+    throw_usage(
+        "offers without a price: {}; each needs prices with currency, gpu_hour, date and source "
+        "(docs/compare-offers.md)",
+        without);
   for (const OfferSpec& offer : offers)
     if (offer.prices->currency != offers[0].prices->currency)
-      throw_error(Code::usage, "offers: found prices in {} ({}) and in {} ({}); needs one currency for all",
+      throw_usage("offers: found prices in {} ({}) and in {} ({}); needs one currency for all",
                   offers[0].prices->currency, offers[0].file, offer.prices->currency, offer.file);
 }
 

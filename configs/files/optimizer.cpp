@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 /// The fewest digits that read back to the same number.
 std::string fewest_digits(double value) { return fmt::format("{}", value); }
 
-void read_algorithm(YamlMap& m, OptimizerSpec& o) {
+void read_algorithm(YamlMap m, OptimizerSpec& o) {
   const std::string name = m.choice("name", {"adamw", "decoupled_adamw", "decoupled_lionw", "lionw", "muon"}, "adamw");
   const bool decoupled = name.starts_with("decoupled_"), lion = name.ends_with("lionw");
   o.kind = lion ? OptimizerKind::lionw : name == "muon" ? OptimizerKind::muon : OptimizerKind::adamw;
@@ -48,11 +49,9 @@ void read_algorithm(YamlMap& m, OptimizerSpec& o) {
   m.finish();
 }
 
-void read_schedule(YamlMap& m, const RunClock& clock, OptimizerSpec& o) {
+void read_schedule(YamlMap m, const RunClock& clock, OptimizerSpec& o) {
   const std::string name = m.choice("name", schedule_kind_names(), "cosine_with_warmup");
-  for (const ScheduleKind kind :
-       {ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::constant, ScheduleKind::inverse_sqrt})
-    if (to_string(kind) == name) o.schedule = kind;
+  o.schedule = *enumerator_of<ScheduleKind>(name, schedule_kind_names());
   o.first_step = m.integer_or("first_step", o.first_step, 0);
   if (o.first_step > 1) m.fail("first_step", fmt::format("found {}, allowed are 0 and 1", o.first_step));
   o.warmup_steps = read_duration(m, "t_warmup", clock, 0);
@@ -85,45 +84,26 @@ std::string to_string(OptimizerKind kind) {
   return kind == OptimizerKind::muon ? "muon" : kind == OptimizerKind::lionw ? "lionw" : "adamw";
 }
 
-std::string to_string(ScheduleKind kind) {
-  switch (kind) {
-    case ScheduleKind::linear:
-      return "linear_decay_with_warmup";
-    case ScheduleKind::constant:
-      return "constant_with_warmup";
-    case ScheduleKind::inverse_sqrt:
-      return "inv_sqrt_with_warmup";
-    case ScheduleKind::cosine:
-      break;
-  }
-  return "cosine_with_warmup";
-}
+std::string to_string(ScheduleKind kind) { return word_for(kind, schedule_kind_names()); }
 
 const std::vector<std::string>& schedule_kind_names() {
-  static const std::vector<std::string> names{to_string(ScheduleKind::cosine), to_string(ScheduleKind::linear),
-                                              to_string(ScheduleKind::constant), to_string(ScheduleKind::inverse_sqrt)};
+  static const std::vector<std::string> names{"cosine_with_warmup", "linear_decay_with_warmup", "constant_with_warmup",
+                                              "inv_sqrt_with_warmup"};
   return names;
 }
 
 void check_schedule(const OptimizerSpec& o, const std::string& where) {
   if (o.schedule != ScheduleKind::inverse_sqrt) return;
   if (o.scale_steps <= 0)
-    throw_error(Code::usage, "{}: t_scale: found {} batches, needs more than 0: times are counted in it", where,
-                o.scale_steps);
+    throw_usage("{}: t_scale: found {} batches, needs more than 0: times are counted in it", where, o.scale_steps);
   if (o.final_lr_fraction < o.cooldown_lr_fraction)
-    throw_error(Code::usage, "{}: alpha_f_cooldown: found {}, needs at most alpha_f_decay = {}: the rate must not rise",
-                where, o.cooldown_lr_fraction, o.final_lr_fraction);
+    throw_usage("{}: alpha_f_cooldown: found {}, needs at most alpha_f_decay = {}: the rate must not rise", where,
+                o.cooldown_lr_fraction, o.final_lr_fraction);
 }
 
 void read_optimizer(YamlMap& run, const RunClock& clock, OptimizerSpec& o) {
-  if (run.has("optimizer")) {
-    YamlMap m = run.map("optimizer");
-    read_algorithm(m, o);
-  }
-  if (run.has("scheduler")) {
-    YamlMap m = run.map("scheduler");
-    read_schedule(m, clock, o);
-  }
+  if (run.has("optimizer")) read_algorithm(run.map("optimizer"), o);
+  if (run.has("scheduler")) read_schedule(run.map("scheduler"), clock, o);
   if (run.has("algorithms")) {
     YamlMap m = run.map("algorithms");
     YamlMap clip = m.map("gradient_clipping");

@@ -25,10 +25,10 @@ class Unrolled {
   }
 
   [[noreturn]] void fail(const std::string& found) const {
-    throw_error(Code::usage,
-                "{}: '{}': found {}; needs E (embedding), t (layer), m (module of multi-token prediction), L (loss), | "
-                "between chunks, x*n and (..)*n, as Megatron-Core's pipeline_model_parallel_layout",
-                where_, text_, found);
+    throw_usage(
+        "{}: '{}': found {}; needs E (embedding), t (layer), m (module of multi-token prediction), L (loss), | between "
+        "chunks, x*n and (..)*n, as Megatron-Core's pipeline_model_parallel_layout",
+        where_, text_, found);
   }
 
  private:

@@ -105,9 +105,8 @@ const std::vector<PrecisionRecipe>& precision_recipes() {
 
 const PrecisionRecipe& precision_recipe(const std::string& word, const std::string& where) {
   const auto& all = precision_recipes();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const PrecisionRecipe& r) { return r.word == word; });
-  if (found == all.end())
-    throw_error(Code::usage, "{}: found {}, allowed are {}", where, word, fmt::join(recipe_words(), ", "));
+  const auto found = std::ranges::find_if(all, [&](const PrecisionRecipe& r) { return r.word == word; });
+  if (found == all.end()) throw_usage("{}: found {}, allowed are {}", where, word, fmt::join(recipe_words(), ", "));
   return *found;
 }
 
@@ -121,8 +120,7 @@ PrecisionRecipe read_precisions(YamlMap& map) {
     if (!each.state && out.compute == Precision::fp32)
       own.fail(each.key, fmt::format("found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word,
                                      out.word));
-    out.precisions.*each.format =
-        *std::find_if(kFormats.begin(), kFormats.end(), [&](Format f) { return to_string(f) == word; });
+    out.precisions.*each.format = *std::ranges::find_if(kFormats, [&](Format f) { return to_string(f) == word; });
   }
   own.finish();
   return out;
@@ -130,7 +128,7 @@ PrecisionRecipe read_precisions(YamlMap& map) {
 
 void write_precisions(YAML::Emitter& out, Precision compute, const Precisions& precisions) {
   const auto& all = precision_recipes();
-  const auto base = std::find_if(all.begin(), all.end(), [&](const PrecisionRecipe& r) {
+  const auto base = std::ranges::find_if(all, [&](const PrecisionRecipe& r) {
     return r.compute == compute && (compute == Precision::fp32 ? r.precisions.fp32_products == precisions.fp32_products
                                                                : r.precisions.forward == precisions.forward);
   });

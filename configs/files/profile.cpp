@@ -1,27 +1,35 @@
 #include "configs/files/profile.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+static void to_json(json& out, const Provenance& evidence) {
+  out = {{"kind", to_string(evidence.kind)}, {"source", evidence.source}};
+  if (evidence.root) out["root"] = to_string(*evidence.root);
+}
+WT_TO_JSON(Measurement, kernel, pass, dtype, shape, clock, unit, samples, counters, smaller_is_better, evidence)
+WT_TO_JSON(FailedMeasurement, name, error)
+
+namespace {
 
 constexpr const char* kSchema = "windtunnel.profile/1";
 
 void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
   const std::string word = value.string();
-  if (std::find(allowed.begin(), allowed.end(), word) != allowed.end()) return;
-  std::string list;
-  for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
-  value.fail("'" + word + "'", list);
+  if (std::ranges::find(allowed, word) != allowed.end()) return;
+  value.fail("'" + word + "'", fmt::format("{}", fmt::join(allowed, ", ")));
 }
 
 Provenance read_provenance(const JsonReader& in) {
@@ -66,23 +74,8 @@ Measurement read_measurement(const JsonReader& in) {
   return m;
 }
 
-json to_json(const Provenance& evidence) {
-  json out = {{"kind", to_string(evidence.kind)}, {"source", evidence.source}};
-  if (evidence.root) out["root"] = to_string(*evidence.root);
-  return out;
-}
-
-json to_json(const Measurement& m) {
-  json out = {{"kernel", m.kernel},
-              {"pass", m.pass},
-              {"dtype", m.dtype},
-              {"shape", m.shape},
-              {"clock", m.clock},
-              {"unit", m.unit},
-              {"samples", m.samples},
-              {"counters", m.counters},
-              {"smaller_is_better", m.smaller_is_better},
-              {"evidence", to_json(m.evidence)}};
+json measurement_json(const Measurement& m) {
+  json out = m;
   if (!m.throttled.empty()) out["throttled"] = m.throttled;
   if (!m.backend.empty()) out["backend"] = m.backend;
   return out;
@@ -102,7 +95,7 @@ std::string Measurement::name() const {
 }
 
 double Measurement::median() const {
-  if (samples.empty()) throw_error(Code::usage, "{}: found no sample, allowed at least one; measure it again", name());
+  if (samples.empty()) throw_usage("{}: found no sample, allowed at least one; measure it again", name());
   return wt::median(samples);
 }
 
@@ -117,17 +110,16 @@ void Measurement::pool(const Measurement& other) {
                                       : (n * known + k * value) / (n + k);
   }
   for (const std::string& reason : other.throttled)
-    if (std::find(throttled.begin(), throttled.end(), reason) == throttled.end()) throttled.push_back(reason);
+    if (std::ranges::find(throttled, reason) == throttled.end()) throttled.push_back(reason);
   samples.insert(samples.end(), other.samples.begin(), other.samples.end());
 }
 
 json to_json(const Profile& profile) {
   json measurements = json::array();
-  for (const Measurement& m : profile.measurements) measurements.push_back(to_json(m));
+  for (const Measurement& m : profile.measurements) measurements.push_back(measurement_json(m));
   json document = {
       {"schema", kSchema}, {"fingerprint", profile.fingerprint}, {"measurements", std::move(measurements)}};
-  for (const FailedMeasurement& f : profile.failures)
-    document["failures"].push_back({{"name", f.name}, {"error", f.error}});
+  if (!profile.failures.empty()) document["failures"] = profile.failures;
   profile_from_json(document, "profile to be written");  // JSON would silently turn a NaN into null
   return document;
 }

@@ -1,8 +1,11 @@
 #include "configs/files/recompute.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
@@ -65,7 +68,7 @@ Recompute::Blocks blocks_from_string(const std::string& word) {
       if (parts[0] == name) return {which, number(parts[1]), 0};
   if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
     return {Which::range, number(parts[1]), number(parts[2])};
-  throw_error(Code::usage, "recompute: blocks: found '{}', {}", word, kBlockWords);
+  throw_usage("recompute: blocks: found '{}', {}", word, kBlockWords);
 }
 
 std::string to_string(const Recompute::Blocks& blocks) {
@@ -115,7 +118,7 @@ bool covers(const Recompute::Rule& rule, std::int64_t layer, std::int64_t layers
             const std::vector<std::int64_t>& chunk_layers) {
   using Which = Recompute::Blocks::Which;
   if (rule.blocks.empty()) return true;
-  return std::any_of(rule.blocks.begin(), rule.blocks.end(), [&](const Recompute::Blocks& blocks) {
+  return std::ranges::any_of(rule.blocks, [&](const Recompute::Blocks& blocks) {
     if (blocks.which == Which::chunk) return in_chunk(layer, chunk_layers) < blocks.a;
     if (blocks.which == Which::every) return (in_chunk(layer, chunk_layers) + 1) % blocks.a == 0;
     const auto [begin, end] = extent(blocks, layers);
@@ -132,14 +135,14 @@ void check_blocks(const Recompute::Blocks& blocks, std::int64_t layers, const st
                   std::vector<std::int64_t> chunk_layers) {
   using Which = Recompute::Blocks::Which;
   if (const auto [begin, end] = extent(blocks, layers); begin >= end)
-    throw_error(Code::usage, "{}: {} holds none of the {} blocks; allowed are blocks 0 to {}", where, to_string(blocks),
-                layers, layers - 1);
+    throw_usage("{}: {} holds none of the {} blocks; allowed are blocks 0 to {}", where, to_string(blocks), layers,
+                layers - 1);
   if (blocks.which != Which::every) return;
   if (chunk_layers.empty()) chunk_layers = {layers};
   for (std::size_t chunk = 0; chunk < chunk_layers.size(); ++chunk)
     if (const std::int64_t has = chunk_layers[chunk]; has > 0 && has < blocks.a)
-      throw_error(Code::usage, "{}: {} holds none of the {} blocks{}; needs every-{} or less", where, to_string(blocks),
-                  has, layers == has ? "" : fmt::format(" of chunk {} of {}", chunk + 1, chunk_layers.size()), has);
+      throw_usage("{}: {} holds none of the {} blocks{}; needs every-{} or less", where, to_string(blocks), has,
+                  layers == has ? "" : fmt::format(" of chunk {} of {}", chunk + 1, chunk_layers.size()), has);
 }
 
 Module module_from_string(const std::string& word) {
@@ -156,9 +159,8 @@ Module module_from_string(const std::string& word) {
     if (known.word == word) return known.module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  std::string allowed;
-  for (const ModuleWord& known : kModules) allowed += std::string(allowed.empty() ? "" : ", ") + known.word;
-  throw_error(Code::usage, "recompute: found '{}', allowed {}", word, allowed);
+  throw_usage("recompute: found '{}', allowed {}", word,
+              fmt::join(kModules | std::views::transform(&ModuleWord::word), ", "));
 }
 
 /// A number n = the first n; words separated by commas; a list of numbers (single blocks) and words; null = every
@@ -183,8 +185,7 @@ std::vector<Recompute::Blocks> blocks_from_yaml(const YAML::Node& node) {
         words(entry.IsScalar() ? entry.Scalar() : "a list or map");
     }
   } else {
-    throw_error(Code::usage, "recompute: blocks: found a map or an empty list, {}, a number, or a list of these",
-                kBlockWords);
+    throw_usage("recompute: blocks: found a map or an empty list, {}, a number, or a list of these", kBlockWords);
   }
   return out;
 }
@@ -227,11 +228,9 @@ std::string to_string(Compression compression) {
 }
 
 void Recompute::add(Rule rule) {
-  const auto at = std::lower_bound(rules_.begin(), rules_.end(), rule,
-                                   [](const Rule& a, const Rule& b) { return a.module < b.module; });
+  const auto at = std::ranges::lower_bound(rules_, rule.module, {}, &Rule::module);
   if (at != rules_.end() && at->module == rule.module)
-    throw_error(Code::usage, "recompute: found {} twice, allowed once; list all its blocks there",
-                to_string(rule.module));
+    throw_usage("recompute: found {} twice, allowed once; list all its blocks there", to_string(rule.module));
   rules_.insert(at, std::move(rule));
 }
 
@@ -246,7 +245,7 @@ LayerRecompute Recompute::of(std::int64_t layer, std::int64_t layers,
 }
 
 bool Recompute::has(Module module) const {
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.module == module; });
+  return std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.module == module; });
 }
 
 bool Recompute::all_layers_alike() const {
@@ -287,20 +286,17 @@ void Recompute::check(std::int64_t layers, const std::string& where,
     for (const auto& [whole, part] : kParts)
       if (recompute.*kModules[static_cast<std::size_t>(whole)].flag &&
           recompute.*kModules[static_cast<std::size_t>(part)].flag)
-        throw_error(Code::usage,
-                    "{}: recompute: found {} and {} of block {}, allowed one of them: the first has the second in it",
+        throw_usage("{}: recompute: found {} and {} of block {}, allowed one of them: the first has the second in it",
                     where, to_string(whole), to_string(part), layer);
     LayerRecompute alone;
     alone.block = recompute.block, alone.products = recompute.products;
     if (recompute.block && recompute != alone)
-      throw_error(Code::usage,
-                  "{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them",
+      throw_usage("{}: recompute: block {} is to be recomputed as a whole and in parts; take it out of one of them",
                   where, layer);
     inputs = inputs || recompute.recomputes_attention();
   }
   if (compression != Compression::none && !inputs)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: activation_compression: found {}, but no block computes its attention again, and only the inputs of those "
         "are kept compressed; add recompute of block or attention, or set none",
         where, to_string(compression));
@@ -332,10 +328,9 @@ Recompute recompute_from_string(const std::string& text) {
   Recompute out;
   const std::vector<std::string> halves = split(text, '/');
   if (halves.size() > 1) {
-    const auto known = std::find_if(kCompressions.begin(), kCompressions.end(),
-                                    [&](Compression c) { return to_string(c) == halves[1]; });
+    const auto known = std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == halves[1]; });
     if (halves.size() > 2 || known == kCompressions.end())
-      throw_error(Code::usage, "recompute: found '{}', allowed behind / are none, int8, fp8", text);
+      throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
     out.compression = *known;
   }
   if (halves[0] == "none") return out;
@@ -362,8 +357,7 @@ Recompute read_recompute(YamlMap& map) {
     map.fail("activation_checkpointing_target",
              "found, but activation_checkpointing is false; set it to true or drop the target");
   const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
-  out.compression =
-      *std::find_if(kCompressions.begin(), kCompressions.end(), [&](Compression c) { return to_string(c) == word; });
+  out.compression = *std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == word; });
   return out;
 }
 

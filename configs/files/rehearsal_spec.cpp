@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {

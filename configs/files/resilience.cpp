@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -58,7 +57,7 @@ std::vector<BatchRange> read_skipped(YamlMap& map) {
 }  // namespace
 
 bool ResilienceSpec::skips(std::int64_t batch) const {
-  return std::any_of(skipped.begin(), skipped.end(), [&](const BatchRange& r) { return r.holds(batch); });
+  return std::ranges::any_of(skipped, [&](const BatchRange& r) { return r.holds(batch); });
 }
 
 ResilienceSpec read_resilience(YamlMap& map, const RunClock& clock) {

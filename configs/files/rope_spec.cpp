@@ -5,6 +5,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 using Kind = RopeScaling::Kind;
 
-constexpr Kind kKinds[] = {Kind::none, Kind::linear, Kind::llama3, Kind::yarn};
+constexpr const char* kKindWords[] = {"default", "linear", "llama3", "yarn"};
 constexpr double kTurn = 2 * std::numbers::pi;
 
 /// m(weight) of rope_amplitude; 1 for a factor up to 1.
@@ -45,30 +46,17 @@ struct Ramp {
 
 }  // namespace
 
-std::string to_string(Kind kind) {
-  switch (kind) {
-    case Kind::linear:
-      return "linear";
-    case Kind::llama3:
-      return "llama3";
-    case Kind::yarn:
-      return "yarn";
-    case Kind::none:
-      break;
-  }
-  return "default";
-}
+std::string to_string(Kind kind) { return word_for(kind, kKindWords); }
 
 bool rope_kind_from_string(const std::string& word, Kind& kind) {
-  for (const Kind known : kKinds)
-    if (word == to_string(known)) return kind = known, true;
-  return false;
+  const auto known = enumerator_of<Kind>(word, kKindWords);
+  kind = known.value_or(kind);
+  return known.has_value();
 }
 
 void RopeScaling::check(const std::string& where) const {
   const auto need = [&](bool good, const char* key, double found, const char* needs) {
-    if (!good)
-      throw_error(Code::usage, "{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
+    if (!good) throw_usage("{}: rope_scaling.{}: found {}, {} needs {}", where, key, found, to_string(kind), needs);
   };
   if (kind == Kind::none) return;
   need(factor >= 1 && std::isfinite(factor), "factor", factor, "a number >= 1");
@@ -118,7 +106,7 @@ double latent_softmax_factor(const RopeScaling& s) {
   return m * m;
 }
 
-RopeScaling rope_scaling_from_yaml(YamlMap& map) {
+RopeScaling rope_scaling_from_yaml(YamlMap map) {
   RopeScaling out;
   const std::string word = map.text("rope_type");
   if (!rope_kind_from_string(word, out.kind))

@@ -81,7 +81,7 @@ double rope_amplitude(const RopeScaling& scaling);
 double latent_softmax_factor(const RopeScaling& scaling);
 
 /// Reads the map `rope_scaling` of our YAML: rope_type and its fields by their Hugging Face names.
-RopeScaling rope_scaling_from_yaml(YamlMap& map);
+RopeScaling rope_scaling_from_yaml(YamlMap map);
 /// Writes the map for rope_scaling_from_yaml.
 void rope_scaling_to_yaml(const RopeScaling& scaling, YAML::Emitter& out);
 

@@ -1,7 +1,6 @@
 #include "configs/files/run.hpp"
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/adapted_modules.hpp"
@@ -93,7 +92,7 @@ void read_smaller_layouts(YamlMap& map, RunSpec& run) {
 
 void check_end_token(const DatasetSpec& data, const ModelSpec& model, const std::string& key) {
   if (data.finetuning && data.finetuning->eos_token_id && *data.finetuning->eos_token_id >= model.vocab)
-    throw_error(Code::usage, "{}: found {}, the model's vocab_size is {}; needs a token below it", key,
+    throw_usage("{}: found {}, the model's vocab_size is {}; needs a token below it", key,
                 *data.finetuning->eos_token_id, model.vocab);
 }
 
@@ -107,21 +106,20 @@ void check_run(const RunSpec& run, const std::string& where) {
   run.layout.check(run.model, where);
   check_lora(run, where);
   if (run.layout.context > 1 && run.seq % (2 * run.layout.context) != 0)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: max_seq_len: found {}, context parallelism {} needs a multiple of {}: two pieces of each sequence a rank",
         where, run.seq, run.layout.context, 2 * run.layout.context);
   if (run.model.mtp_layers >= run.seq)
-    throw_error(Code::usage, "{}: max_seq_len: found {}, {} modules of multi-token prediction need more", where,
-                run.seq, run.model.mtp_layers);
+    throw_usage("{}: max_seq_len: found {}, {} modules of multi-token prediction need more", where, run.seq,
+                run.model.mtp_layers);
   if (run.model.learned_positions > 0 && run.seq > run.model.learned_positions)
-    throw_error(Code::usage, "{}: max_seq_len: found {}, the model has learned {} positions; needs at most that many",
-                where, run.seq, run.model.learned_positions);
+    throw_usage("{}: max_seq_len: found {}, the model has learned {} positions; needs at most that many", where,
+                run.seq, run.model.learned_positions);
   if (run.dataset.packs() && run.model.attention.chunk > 0)
-    throw_error(Code::usage,
-                "{}: train_loader.dataset.packing_ratio: found {} with attention in chunks of {}, whose chunks would "
-                "begin anywhere in an example; needs none",
-                where, run.dataset.finetuning->packing_ratio, run.model.attention.chunk);
+    throw_usage(
+        "{}: train_loader.dataset.packing_ratio: found {} with attention in chunks of {}, whose chunks would begin "
+        "anywhere in an example; needs none",
+        where, run.dataset.finetuning->packing_ratio, run.model.attention.chunk);
   check_end_token(run.dataset, run.model, where + ": train_loader.dataset.eos_token_id");
   for (const EvalSet& set : run.evaluation.sets)
     check_end_token(set.dataset, run.model,
@@ -129,59 +127,52 @@ void check_run(const RunSpec& run, const std::string& where) {
   const Precisions& p = run.precisions;
   if (run.layout.schedule != Schedule::one_f_one_b &&
       (p.input_gradients != p.forward || p.weight_gradients != p.forward))
-    throw_error(
-        Code::usage,
-        "{}: precisions: found products forward in {}, of input gradients in {}, of weight gradients in {} with "
-        "{}, which times them alike; needs one format",
+    throw_usage(
+        "{}: precisions: found products forward in {}, of input gradients in {}, of weight gradients in {} with {}, "
+        "which times them alike; needs one format",
         where, to_string(p.forward), to_string(p.input_gradients), to_string(p.weight_gradients),
         to_string(run.layout.schedule));
   const std::int64_t ranks = run.layout.data_ranks();
   if (run.global_batch < 1 || run.global_batch % ranks != 0)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: global_train_batch_size: found {}, needs a multiple of {} = {}, so that all ranks have as many sequences",
         where, run.global_batch,
         run.layout.trainable() && run.layout.context == 1 ? "world" : "replicate x shard / context", ranks);
   if (run.layout.microbatch > run.global_batch / ranks)
-    throw_error(Code::usage,
-                "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of "
-                "global_train_batch_size = {}",
-                where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
+    throw_usage(
+        "{}: device_train_microbatch_size: found {}, needs at most the {} sequences that a rank has of "
+        "global_train_batch_size = {}",
+        where, run.layout.microbatch, run.global_batch / ranks, run.global_batch);
   if (const std::int64_t microbatches = run.global_batch / ranks / run.layout.microbatch;
       microbatches > limits::kMicrobatches)
-    throw_error(Code::usage,
-                "{}: device_train_microbatch_size: found {}, that is {} microbatches a step; allowed are at most {}",
+    throw_usage("{}: device_train_microbatch_size: found {}, that is {} microbatches a step; allowed are at most {}",
                 where, run.layout.microbatch, microbatches, limits::kMicrobatches);
   if (run.keep_checkpoints == 0)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: save_num_checkpoints_to_keep: found 0, needs at least 1, or -1 to keep all; `save: false` saves none",
         where);
   const std::int64_t alike = run.layout.context * run.layout.tensor;
   if (run.dataset.replication && *run.dataset.replication != alike)
-    throw_error(
-        Code::usage,
-        "{}: train_loader.dataset.replication: found {}, needs the {} ranks of context x tensor parallelism that "
-        "read the same samples; leave it out",
+    throw_usage(
+        "{}: train_loader.dataset.replication: found {}, needs the {} ranks of context x tensor parallelism that read "
+        "the same samples; leave it out",
         where, *run.dataset.replication, alike);
   const ResilienceSpec& r = run.resilience;
   if (r.verify_interval > 0 && run.layout.replicate == run.layout.optimizer_shard)
-    throw_error(Code::usage,
-                "{}: verify_interval: found layout {}, which holds the state once; needs replicas, whose state is "
-                "compared",
-                where, run.layout.name());
+    throw_usage(
+        "{}: verify_interval: found layout {}, which holds the state once; needs replicas, whose state is compared",
+        where, run.layout.name());
   std::int64_t drawn = run.steps;
   for (const BatchRange& range : r.skipped) drawn += range.last - range.first + 1;
   if (!r.skipped.empty() && r.skipped.back().last > drawn)
-    throw_error(Code::usage, "{}: skip_batches: found {}, the run draws {} batches, those that it skips among them",
-                where, r.skipped.back().last, drawn);
+    throw_usage("{}: skip_batches: found {}, the run draws {} batches, those that it skips among them", where,
+                r.skipped.back().last, drawn);
 }
 
 Microbatches RunSpec::sequences() const {
   const std::int64_t ranks = layout.data_ranks();
   if (global_batch % ranks != 0)
-    throw_error(Code::usage, "global_train_batch_size: found {} for {} ranks, needs a multiple of them", global_batch,
-                ranks);
+    throw_usage("global_train_batch_size: found {} for {} ranks, needs a multiple of them", global_batch, ranks);
   return Microbatches::split(global_batch / ranks, layout.microbatch);
 }
 
@@ -267,8 +258,7 @@ RunClock clock_of(YamlMap& map, const RunSpec& run) {
   // As in the sampler, an incomplete last batch is dropped.
   const auto epoch = [data = run.dataset, batch = run.samples_per_step(), where]() -> std::int64_t {
     const std::int64_t batches = samples_of_epoch(data, where) / batch;
-    if (batches == 0)
-      throw_error(Code::usage, "{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
+    if (batches == 0) throw_usage("{}: {}: found less than one batch of {}", where, data.folder().string(), batch);
     return batches;
   };
   return {{run.global_batch, run.seq, epoch}, whole_duration(map)};
@@ -290,10 +280,8 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.precisions = recipe.precisions;
   run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
-  if (map.has("train_loader")) {
-    YamlMap loader = map.map("train_loader");
-    run.dataset = read_train_loader(loader, {{run.global_batch, run.seq}, whole_duration(map)});
-  }
+  if (map.has("train_loader"))
+    run.dataset = read_train_loader(map.map("train_loader"), {{run.global_batch, run.seq}, whole_duration(map)});
   run.layout.check(run.model, file.string());  // before the batch is divided by the ranks
   const RunClock clock = clock_of(map, run);
   run.steps = clock.steps(map.where("max_duration"));

@@ -57,10 +57,9 @@ bool is_below(std::string_view key, std::string_view of) {
 }
 
 bool may_change(std::string_view key) {
-  if (std::any_of(kMayChange.begin(), kMayChange.end(), [&](const auto& each) { return is_below(key, each.first); }))
-    return true;
+  if (std::ranges::any_of(kMayChange, [&](const auto& each) { return is_below(key, each.first); })) return true;
   const std::string_view last = key.substr(key.rfind('.') + 1);
-  return key.starts_with(kDataset) && std::find(kOfStreams.begin(), kOfStreams.end(), last) != kOfStreams.end();
+  return key.starts_with(kDataset) && std::ranges::find(kOfStreams, last) != kOfStreams.end();
 }
 
 std::string in_one_line(const YAML::Node& node) {
@@ -93,7 +92,7 @@ RunSettings run_settings(const RunSpec& run) {
   RunSettings out;
   add_settings(load_yaml(run_to_yaml(run), run.name), "", out);
   std::erase_if(out, [](const auto& each) {
-    return std::any_of(kAside.begin(), kAside.end(), [&](std::string_view key) { return is_below(each.first, key); });
+    return std::ranges::any_of(kAside, [&](std::string_view key) { return is_below(each.first, key); });
   });
   return out;
 }
@@ -107,7 +106,7 @@ std::vector<SettingChange> changed_settings(const RunSettings& was, const RunSet
     const auto before = was.find(key), after = now.find(key);
     const bool both = before != was.end() && after != now.end();
     if (both && before->second == after->second) continue;
-    const bool stays_set = std::find(kStaysSet.begin(), kStaysSet.end(), key) != kStaysSet.end();
+    const bool stays_set = std::ranges::find(kStaysSet, key) != kStaysSet.end();
     out.push_back({key, before == was.end() ? kNotSet : before->second, after == now.end() ? kNotSet : after->second,
                    may_change(key) && (both || !stays_set)});
   }

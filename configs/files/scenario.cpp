@@ -5,7 +5,7 @@
 #include <csignal>
 #include <regex>
 
-#include "configs/base/error.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
@@ -32,17 +32,9 @@ const std::vector<std::string> kPlaces{"begin", "", "checkpoint", "manifest", "r
 }  // namespace vocabulary
 
 template <typename T>
-T word_at(const std::vector<std::string>& allowed, const std::string& word) {
-  return static_cast<T>(std::find(allowed.begin(), allowed.end(), word) - allowed.begin());
-}
-template <typename T>
-std::string word_of(const std::vector<std::string>& allowed, T value) {
-  return allowed[static_cast<std::size_t>(value)];
-}
-template <typename T>
 T choice(YamlMap& map, const std::string& key, const std::vector<std::string>& allowed,
          const std::string& fallback = "") {
-  return word_at<T>(allowed, map.choice(key, allowed, fallback));
+  return *enumerator_of<T>(map.choice(key, allowed, fallback), allowed);
 }
 
 /// A positive time.
@@ -73,14 +65,13 @@ Victims read_victims(YamlMap map) {
 void read_place(YamlMap& map, FaultTime& out) {
   static const std::regex kOpId(R"((mb\d+\.)?(L\d+\.)?[a-z_]+(\.[a-z_]+)*)");
   const std::string at = map.text("at", "begin");
-  const auto known = std::find(vocabulary::kPlaces.begin(), vocabulary::kPlaces.end(), at);
+  const auto known = enumerator_of<FaultTime::Place>(at, vocabulary::kPlaces);
   const bool long_id = at.size() > 200;  // std::regex recurses by character
-  if (known == vocabulary::kPlaces.end() && (long_id || !std::regex_match(at, kOpId)))
+  if (!known && (long_id || !std::regex_match(at, kOpId)))
     map.fail("at", fmt::format("found '{}', needs begin, checkpoint, manifest, reload, restart or the id of an op such "
                                "as mb0.L1.experts.bwd",
                                at));
-  out.place =
-      known == vocabulary::kPlaces.end() ? FaultTime::Place::op : word_at<FaultTime::Place>(vocabulary::kPlaces, at);
+  out.place = known.value_or(FaultTime::Place::op);
   if (out.place == FaultTime::Place::op) {
     out.op = at;
     out.phase = choice<FaultTime::Phase>(map, "phase", vocabulary::kPhases, "before");
@@ -191,7 +182,7 @@ std::vector<FaultDomain> domains_of(const FaultEffect& what) {
 
 void check_event(YamlMap& map, const FaultEvent& e) {
   const auto domains = domains_of(e.what);
-  if (std::find(domains.begin(), domains.end(), e.who.domain) == domains.end()) {
+  if (std::ranges::find(domains, e.who.domain) == domains.end()) {
     std::string allowed;
     for (const FaultDomain domain : domains) allowed += (allowed.empty() ? "" : ", ") + to_string(domain);
     map.fail("who",
@@ -243,16 +234,15 @@ RecoveryPolicy read_policy(YamlMap map) {
   RecoveryPolicy out;
   if (map.has("on_loss")) out.on_loss.clear();
   for (const std::string& word : map.texts("on_loss")) {
-    if (std::find(vocabulary::kRecoveries.begin(), vocabulary::kRecoveries.end(), word) ==
-        vocabulary::kRecoveries.end())
+    const auto recovery = enumerator_of<Recovery>(word, vocabulary::kRecoveries);
+    if (!recovery)
       map.fail("on_loss", fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kRecoveries, ", ")));
-    const auto recovery = word_at<Recovery>(vocabulary::kRecoveries, word);
-    if (std::find(out.on_loss.begin(), out.on_loss.end(), recovery) != out.on_loss.end())
+    if (std::ranges::find(out.on_loss, *recovery) != out.on_loss.end())
       map.fail("on_loss", fmt::format("found '{}' twice", word));
     if (!out.on_loss.empty() && (out.on_loss.back() == Recovery::restart || out.on_loss.back() == Recovery::wait))
       map.fail("on_loss", fmt::format("found '{}' after '{}', which is always possible; put that last", word,
                                       to_string(out.on_loss.back())));
-    out.on_loss.push_back(recovery);
+    out.on_loss.push_back(*recovery);
   }
   if (out.on_loss.empty())
     map.fail("on_loss", fmt::format("found none, allowed {}", fmt::join(vocabulary::kRecoveries, ", ")));
@@ -274,7 +264,7 @@ std::vector<std::int64_t> read_steps(YamlMap& map, const std::string& key) {
   if (!map.has(key)) return {};
   if (!map.node(key).IsSequence()) return {map.integer(key, 0)};
   std::vector<std::int64_t> out = map.integers(key);
-  if (out.empty() || std::any_of(out.begin(), out.end(), [](std::int64_t step) { return step < 0; }))
+  if (out.empty() || std::ranges::any_of(out, [](std::int64_t step) { return step < 0; }))
     map.fail(key, "needs a step of 0 or more, or a list of such steps");
   return out;
 }
@@ -284,9 +274,9 @@ std::vector<CopyLevel> read_levels(YamlMap& map, const std::string& key) {
   if (!map.node(key).IsSequence()) return {choice<CopyLevel>(map, key, vocabulary::kLevels)};
   std::vector<CopyLevel> out;
   for (const std::string& word : map.texts(key)) {
-    if (std::find(vocabulary::kLevels.begin(), vocabulary::kLevels.end(), word) == vocabulary::kLevels.end())
-      map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kLevels, ", ")));
-    out.push_back(word_at<CopyLevel>(vocabulary::kLevels, word));
+    const auto level = enumerator_of<CopyLevel>(word, vocabulary::kLevels);
+    if (!level) map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kLevels, ", ")));
+    out.push_back(*level);
   }
   if (out.empty()) map.fail(key, "needs a level, or a list of levels");
   return out;
@@ -313,18 +303,18 @@ Expectation read_expectation(YamlMap map) {
 
 }  // namespace
 
-std::string to_string(FaultDomain domain) { return word_of(vocabulary::kDomains, domain); }
+std::string to_string(FaultDomain domain) { return word_for(domain, vocabulary::kDomains); }
 std::string to_string(const FaultTime& place) {
-  return place.place == FaultTime::Place::op ? place.op : word_of(vocabulary::kPlaces, place.place);
+  return place.place == FaultTime::Place::op ? place.op : word_for(place.place, vocabulary::kPlaces);
 }
-std::string to_string(FaultTime::Phase phase) { return word_of(vocabulary::kPhases, phase); }
-std::string to_string(Expectation::State state) { return word_of(vocabulary::kStates, state); }
-std::string to_string(FaultKind kind) { return word_of(vocabulary::kKinds, kind); }
-std::string to_string(FileDamage damage) { return word_of(vocabulary::kDamages, damage); }
-std::string to_string(CopyLevel level) { return word_of(vocabulary::kLevels, level); }
-std::string to_string(TensorKind tensor) { return word_of(vocabulary::kTensors, tensor); }
-std::string to_string(DetectedBy by) { return word_of(vocabulary::kDetectedBy, by); }
-std::string to_string(Recovery recovery) { return word_of(vocabulary::kRecoveries, recovery); }
+std::string to_string(FaultTime::Phase phase) { return word_for(phase, vocabulary::kPhases); }
+std::string to_string(Expectation::State state) { return word_for(state, vocabulary::kStates); }
+std::string to_string(FaultKind kind) { return word_for(kind, vocabulary::kKinds); }
+std::string to_string(FileDamage damage) { return word_for(damage, vocabulary::kDamages); }
+std::string to_string(CopyLevel level) { return word_for(level, vocabulary::kLevels); }
+std::string to_string(TensorKind tensor) { return word_for(tensor, vocabulary::kTensors); }
+std::string to_string(DetectedBy by) { return word_for(by, vocabulary::kDetectedBy); }
+std::string to_string(Recovery recovery) { return word_for(recovery, vocabulary::kRecoveries); }
 
 Scenario read_scenario(const std::string& name_or_file) {
   return read_scenario_file(find_config("faults", name_or_file));
@@ -342,8 +332,7 @@ Scenario read_scenario_file(const std::filesystem::path& file) {
   if (out.events.empty()) map.fail("events", "found none, needs at least one");
   if (map.has("expect")) out.expect = read_expectation(map.map("expect"));
   const auto& on_loss = out.policy.on_loss;
-  if (std::find(on_loss.begin(), on_loss.end(), Recovery::spare) != on_loss.end() && out.nodes.spares == 0 &&
-      !out.run.empty())
+  if (std::ranges::find(on_loss, Recovery::spare) != on_loss.end() && out.nodes.spares == 0 && !out.run.empty())
     map.fail("policy.on_loss", "found 'spare', but nodes.spares is 0; give spares or leave it out");
   map.finish();
   return out;

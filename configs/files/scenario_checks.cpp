@@ -18,8 +18,7 @@ struct DrillCheck {
 
   template <typename... Args>
   [[noreturn]] void fail(const std::string& where, fmt::format_string<Args...> format, Args&&... args) const {
-    throw_error(Code::usage, "{}: {}: {}", scenario.file.string(), where,
-                fmt::format(format, std::forward<Args>(args)...));
+    throw_usage("{}: {}: {}", scenario.file.string(), where, fmt::format(format, std::forward<Args>(args)...));
   }
 
   void shape() const {
@@ -35,9 +34,7 @@ struct DrillCheck {
   }
 
   void policy() const {
-    const auto has = [&](Recovery r) {
-      return std::count(scenario.policy.on_loss.begin(), scenario.policy.on_loss.end(), r) > 0;
-    };
+    const auto has = [&](Recovery r) { return std::ranges::count(scenario.policy.on_loss, r) > 0; };
     if (has(Recovery::without_replica) && run.layout.replicate < 2)
       fail("policy.on_loss", "found 'without_replica', the run {} has one replica; needs two or more", run.name);
     if (has(Recovery::without_replica) && run.layout.optimizer_shard > 1)
@@ -45,15 +42,14 @@ struct DrillCheck {
            "found 'without_replica', the replicas of {} share one optimizer state (optimizer_shard {}); needs 1",
            run.name, run.layout.optimizer_shard);
     if (has(Recovery::without_replica) && run.device != DeviceKind::cpu)
-      fail("policy.on_loss",
-           "found 'without_replica', {} trains on the GPU, where groups of ranks cannot be broken up; "
-           "needs device: cpu",
-           run.name);
+      fail(
+          "policy.on_loss",
+          "found 'without_replica', {} trains on the GPU, where groups of ranks cannot be broken up; needs device: cpu",
+          run.name);
     if (has(Recovery::without_replica) && run.layout.shard % scenario.nodes.ranks != 0)
       fail("policy.on_loss",
-           "found 'without_replica', a replica of {} has {} ranks, which are no whole number of nodes "
-           "of {}",
-           run.name, run.layout.shard, scenario.nodes.ranks);
+           "found 'without_replica', a replica of {} has {} ranks, which are no whole number of nodes of {}", run.name,
+           run.layout.shard, scenario.nodes.ranks);
     if (scenario.policy.min_replicas > run.layout.replicate)
       fail("policy.min_replicas", "found {}, the run {} has {}", scenario.policy.min_replicas, run.name,
            run.layout.replicate);
@@ -114,11 +110,10 @@ struct DrillCheck {
   }
 
   void op(const std::string& where, const FaultEvent& e) const {
-    if (std::find(op_ids.begin(), op_ids.end(), e.when.op) == op_ids.end())
+    if (std::ranges::find(op_ids, e.when.op) == op_ids.end())
       fail(where, "when.at: found '{}', the run {} issues no such op{}; ids look like mb0.L1.experts.bwd", e.when.op,
            run.name, did_you_mean(e.when.op, op_ids));
-    if (e.when.phase != FaultTime::Phase::before &&
-        std::find(collectives.begin(), collectives.end(), e.when.op) == collectives.end())
+    if (e.when.phase != FaultTime::Phase::before && std::ranges::find(collectives, e.when.op) == collectives.end())
       fail(where, "when.phase: '{}' is computed and not waited for; only a collective is issued first", e.when.op);
   }
 

@@ -1,7 +1,6 @@
 // Writes a scenario as a file that reads back to the same scenario.
 #include <csignal>
 
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/scenario.hpp"
 

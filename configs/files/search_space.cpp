@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 
@@ -53,10 +54,10 @@ std::vector<bool> either(YamlMap& map, const std::string& key, const std::string
   });
 }
 
+const std::vector<std::string> kGraphs{"none", "partial", "full"};
+
 std::optional<CudaGraphs> graphs_from_string(const std::string& word) {
-  for (const CudaGraphs each : {CudaGraphs::none, CudaGraphs::partial, CudaGraphs::full})
-    if (to_string(each) == word) return each;
-  return std::nullopt;
+  return enumerator_of<CudaGraphs>(word, kGraphs);
 }
 
 std::vector<Recompute> policies(YamlMap& map) {
@@ -87,7 +88,7 @@ SearchSpec search_from_yaml(YamlMap map) {
   s.optimizer_shard_degrees = searched_numbers(map, "optimizer_shard_degree");
   s.schedules = named<Schedule>(map, "pipeline_schedule", schedule_names(), schedule_from_string);
   s.dispatchers = named<Dispatcher>(map, "token_dispatcher", dispatcher_names(), dispatcher_from_string);
-  s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", {"none", "partial", "full"}, graphs_from_string);
+  s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", kGraphs, graphs_from_string);
   s.context_ring = either(map, "context_parallel_ring");
   s.sequence_parallel = either(map, "sequence_parallel");
   s.reshard_after_forward = either(map, "reshard_after_forward");

@@ -89,14 +89,14 @@ bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatche
 }
 
 bool StackSpec::measured_release() const {
-  return release.empty() || std::find(releases.begin(), releases.end(), release) != releases.end();
+  return release.empty() || std::ranges::find(releases, release) != releases.end();
 }
 
 void StackSpec::check_layout(const Layout& layout) const {
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
-    throw_error(Code::usage, "stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
+    throw_usage("stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
   };
-  if (std::find(dispatchers.begin(), dispatchers.end(), layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
+  if (std::ranges::find(dispatchers, layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
     std::vector<std::string> names;
     for (const Dispatcher each : dispatchers) names.push_back(to_string(each));
     refuse("token_dispatcher", to_string(layout.dispatcher), fmt::format("{}", fmt::join(names, " or ")));
@@ -141,7 +141,7 @@ StackSpec read_stack(const std::string& name_or_file) {
   if (at == std::string::npos) return stack;
   stack.release = name_or_file.substr(at + 1);
   if (stack.release.empty())
-    throw_error(Code::usage, "stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
+    throw_usage("stack '{}': found no release behind the @, needs one, as {}@{}", name_or_file, stack.name,
                 stack.releases.empty() ? "1.0" : stack.releases.back());
   return stack;
 }
@@ -150,7 +150,7 @@ std::vector<StackSpec> read_stacks() {
   std::vector<StackSpec> stacks;
   for (const auto& entry : std::filesystem::directory_iterator(configs_folder() / "stacks"))
     if (entry.path().extension() == ".yaml") stacks.push_back(read_stack(entry.path().string()));
-  std::sort(stacks.begin(), stacks.end(), [](const StackSpec& a, const StackSpec& b) { return a.name < b.name; });
+  std::ranges::sort(stacks, [](const StackSpec& a, const StackSpec& b) { return a.name < b.name; });
   return stacks;
 }
 

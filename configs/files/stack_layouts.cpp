@@ -18,13 +18,13 @@ std::vector<T> values(YamlMap& map, const std::string& key, const std::vector<st
   if (!map.has(key)) return fallback;
   std::vector<T> out;
   for (const std::string& word : map.texts(key)) {
-    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
+    const auto found = std::ranges::find_if(words, [&](const auto& known) { return known.first == word; });
     if (found == words.end()) {
       std::vector<std::string> allowed;
       for (const auto& known : words) allowed.push_back(known.first);
       map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(allowed, ", ")));
     }
-    if (std::find(out.begin(), out.end(), found->second) != out.end())
+    if (std::ranges::find(out, found->second) != out.end())
       map.fail(key, fmt::format("found '{}' twice, needs each word once", word));
     out.push_back(found->second);
   }
@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, Module>> module_words() {
 
 template <typename T>
 bool has(const std::vector<T>& values, const T& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
+  return std::ranges::find(values, value) != values.end();
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ bool StackLayouts::runs(const Recompute& wanted) const {
 
 void StackLayouts::check(const Layout& l, const std::string& name) const {
   const auto needs = [&](bool there, const std::string& what) {
-    if (!there) throw_error(Code::usage, "stack {}: found {}, which its trainer does not run", name, what);
+    if (!there) throw_usage("stack {}: found {}, which its trainer does not run", name, what);
   };
   needs(l.replicate == 1 || replicas || optimizer_shard, fmt::format("data_parallel_replicate_degree {}", l.replicate));
   needs(l.replicate == 1 || l.expert == 1 || expert_replicas,

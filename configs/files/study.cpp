@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/error.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
@@ -181,15 +181,13 @@ StudySpec read(YamlMap& map, const std::string& text) {
   if (s.lora) check_lora(s.search, map.file().string());
   read_scale(map, s.scale);
   if (map.has("memory_reserve"))
-    map.fail(
-        "memory_reserve",
-        "is no key any more: the memory of a rank's process is predicted from published runs, and a layout fits where "
-        "the probability that it takes more than the GPU has, or usable_memory where the cluster gives it, is at most "
-        "search.memory_risk; drop the key");
+    map.fail("memory_reserve",
+             "is no key any more: the memory of a rank's process is predicted from published runs, and a layout fits "
+             "where the probability that it takes more than the GPU has, or usable_memory where the cluster gives it, "
+             "is at most search.memory_risk; drop the key");
   s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
   const std::vector<std::string>& preferred = prefer_names();
-  s.prefer = static_cast<Prefer>(std::ranges::find(preferred, map.choice("prefer", preferred, preferred.front())) -
-                                 preferred.begin());
+  s.prefer = *enumerator_of<Prefer>(map.choice("prefer", preferred, preferred.front()), preferred);
   if (map.has("spare_nodes")) s.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);

@@ -1,6 +1,5 @@
 #include "configs/files/study_assignments.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "configs/base/error.hpp"
@@ -21,8 +20,7 @@ Assignments named_ones(Assignments assignments) {
 KeyValuesOf parse_assignment(const std::string& text, bool several) {
   const std::size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw_error(Code::usage, "{}: found '{}', needs {}", several ? "--sweep" : "--set", text,
-                several ? "key=a,b,c" : "key=value");
+    throw_usage("{}: found '{}', needs {}", several ? "--sweep" : "--set", text, several ? "key=a,b,c" : "key=value");
   KeyValuesOf out{text.substr(0, at), {}};
   int depth = 0;
   std::string value;
@@ -37,7 +35,7 @@ KeyValuesOf parse_assignment(const std::string& text, bool several) {
   }
   out.values.push_back(value);
   for (const std::string& one : out.values)
-    if (one.empty()) throw_error(Code::usage, "{}: found an empty value in '{}'", several ? "--sweep" : "--set", text);
+    if (one.empty()) throw_usage("{}: found an empty value in '{}'", several ? "--sweep" : "--set", text);
   return out;
 }
 
@@ -56,7 +54,7 @@ StudySpec assigned_study(const std::string& text, const std::string& origin, con
       if (!meant) meant = suggested_key(unknown, base, origin, asked);
     } catch (const Error&) {  // without the other assignments the study may be invalid: no hint
     }
-    throw_error(Code::usage, "{}: unknown key{}", key,
+    throw_usage("{}: unknown key{}", key,
                 meant
                     ? fmt::format("; did you mean '{}' ({})?", meant->key, meant->file)
                     : fmt::format(" of the study, its cluster and its model; their keys are in {} and in docs/files.md",

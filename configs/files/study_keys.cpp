@@ -8,7 +8,6 @@
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
-#include "configs/files/cluster.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/study.hpp"
@@ -26,8 +25,8 @@ std::vector<std::string> parts_of(const std::string& key, const std::string& ori
   std::stringstream split(key);
   std::vector<std::string> parts;
   for (std::string part; std::getline(split, part, '.');) parts.push_back(part);
-  if (parts.empty() || std::find(parts.begin(), parts.end(), "") != parts.end())
-    throw_error(Code::usage, "{}: found key '{}', needs dotted study keys such as search.tie", origin, key);
+  if (parts.empty() || std::ranges::find(parts, "") != parts.end())
+    throw_usage("{}: found key '{}', needs dotted study keys such as search.tie", origin, key);
   return parts;
 }
 
@@ -47,7 +46,7 @@ void take_in(YAML::Node root, const std::string& key) {
 /// Refuses a key that other keys of the study override.
 void check_effect(const YAML::Node& root, const std::string& key, const std::string& origin) {
   const auto refuse = [&](const char* why, const char* instead) {
-    throw_error(Code::usage, "{}: {}: changes nothing, because {}; set {}", origin, key, why, instead);
+    throw_usage("{}: {}: changes nothing, because {}; set {}", origin, key, why, instead);
   };
   if (key == "cluster.nodes") refuse("the study's gpus say how many nodes there are", "gpus");
   if (key == "cluster.leaf.oversubscription" && root["oversubscription"].IsDefined())
@@ -70,12 +69,11 @@ void set_key(YAML::Node root, const std::string& key, const std::string& value, 
   if (parts.size() > 1 && (parts[0] == "cluster" || parts[0] == "model")) take_in(root, parts[0]);
   YAML::Node at = root;  // a handle; reset() moves it without changing the tree
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    if (!at.IsMap()) throw_error(Code::usage, "{}: {}: '{}' is inside no map", origin, key, parts[i]);
+    if (!at.IsMap()) throw_usage("{}: {}: '{}' is inside no map", origin, key, parts[i]);
     if (!at[parts[i]].IsDefined() || at[parts[i]].IsNull()) at[parts[i]] = YAML::Node(YAML::NodeType::Map);
     at.reset(at[parts[i]]);
   }
-  if (!at.IsMap())
-    throw_error(Code::usage, "{}: {}: the key before '{}' holds a value, needs a map", origin, key, parts.back());
+  if (!at.IsMap()) throw_usage("{}: {}: the key before '{}' holds a value, needs a map", origin, key, parts.back());
   const YAML::Node before = std::as_const(at)[parts.back()];
   const bool same = before.IsDefined() && before.IsScalar() && parsed.IsScalar() && before.Scalar() == parsed.Scalar();
   at[parts.back()] = parsed;
@@ -101,14 +99,13 @@ std::string nearest_end(const std::string& key, const std::vector<std::string>& 
 
 std::string set_study_keys(const std::string& text, std::vector<std::pair<std::string, std::string>> assignments,
                            const std::string& origin) {
-  std::stable_sort(assignments.begin(), assignments.end(), [](const auto& a, const auto& b) {
-    return std::count(a.first.begin(), a.first.end(), '.') < std::count(b.first.begin(), b.first.end(), '.');
+  std::ranges::stable_sort(assignments, [](const auto& a, const auto& b) {
+    return std::ranges::count(a.first, '.') < std::ranges::count(b.first, '.');
   });
   if (assignments.empty()) return text;
   constexpr std::ptrdiff_t kMostDots = 20;  // no file nests as deep
-  if (const std::string& longest = assignments.back().first;
-      std::count(longest.begin(), longest.end(), '.') > kMostDots)
-    throw_error(Code::usage, "{}: found a key '{}' of more than {} parts", origin, shortened(longest), kMostDots + 1);
+  if (const std::string& longest = assignments.back().first; std::ranges::count(longest, '.') > kMostDots)
+    throw_usage("{}: found a key '{}' of more than {} parts", origin, shortened(longest), kMostDots + 1);
   YAML::Node root = load_yaml(text, origin);
   for (const auto& [key, value] : assignments) set_key(root, key, value, origin);
   return emitted(root);

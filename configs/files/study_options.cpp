@@ -21,8 +21,7 @@ std::int64_t whole(const std::string& text, const std::string& all, const std::s
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMost)
-    throw_error(Code::usage, "{}: found '{}', needs whole numbers from 1 to {}: 256, 256,512 or 256..4096", where, all,
-                kMost);
+    throw_usage("{}: found '{}', needs whole numbers from 1 to {}: 256, 256,512 or 256..4096", where, all, kMost);
   return value;
 }
 
@@ -50,8 +49,7 @@ std::vector<std::int64_t> parse_numbers(const std::string& text, const std::stri
   if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
     const std::int64_t first = whole(text.substr(0, dots), text, where),
                        last = whole(text.substr(dots + 2), text, where);
-    if (last < first)
-      throw_error(Code::usage, "{}: found {}, needs the smaller number first: {}..{}", where, text, last, first);
+    if (last < first) throw_usage("{}: found {}, needs the smaller number first: {}..{}", where, text, last, first);
     for (std::int64_t n = first; n <= last; n *= 2) {
       out.push_back(n);
       if (n % 2 == 0 && n / 2 * 3 <= last) out.push_back(n / 2 * 3);
@@ -64,7 +62,7 @@ std::vector<std::int64_t> parse_numbers(const std::string& text, const std::stri
     comma = std::min(text.find(',', begin), text.size());
     out.push_back(whole(text.substr(begin, comma - begin), text, where));
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

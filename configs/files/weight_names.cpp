@@ -1,7 +1,6 @@
 // The tensor names of each family, as in its modeling code in Hugging Face transformers 4.57.
 #include <fmt/core.h>
 
-#include "configs/base/error.hpp"
 #include "configs/files/weight_names.hpp"
 
 namespace wt {

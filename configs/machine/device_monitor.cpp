@@ -16,8 +16,7 @@ std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readin
                                          const std::vector<TimeWindow>& windows) {
   std::set<std::size_t> places;
   const auto first_at = [&](double at_s) {
-    return static_cast<std::size_t>(std::lower_bound(readings.begin(), readings.end(), at_s,
-                                                     [](const TimedReading& r, double s) { return r.at_s < s; }) -
+    return static_cast<std::size_t>(std::ranges::lower_bound(readings, at_s, {}, &TimedReading::at_s) -
                                     readings.begin());
   };
   for (const TimeWindow& window : windows) {
@@ -48,14 +47,14 @@ Conditions conditions(const std::vector<const DeviceReading*>& readings) {
   };
   if (const auto clock = values(&DeviceReading::sm_clock_MHz); !clock.empty()) {
     out.counters["mean_sm_clock_MHz"] = mean(clock);
-    out.counters["min_sm_clock_MHz"] = *std::min_element(clock.begin(), clock.end());
+    out.counters["min_sm_clock_MHz"] = *std::ranges::min_element(clock);
   }
   if (const auto power = values(&DeviceReading::power_W); !power.empty()) {
     out.counters["mean_power_W"] = mean(power);
-    out.counters["max_power_W"] = *std::max_element(power.begin(), power.end());
+    out.counters["max_power_W"] = *std::ranges::max_element(power);
   }
   if (const auto heat = values(&DeviceReading::temperature_C); !heat.empty())
-    out.counters["max_temperature_C"] = *std::max_element(heat.begin(), heat.end());
+    out.counters["max_temperature_C"] = *std::ranges::max_element(heat);
   double capped = 0, told = 0;
   for (const DeviceReading* reading : readings)
     if (reading->clock_events) {

@@ -99,7 +99,7 @@ std::vector<FingerprintDifference> differences(const Fingerprint& left, const Fi
   };
   std::vector<FingerprintDifference> found;
   for (const std::string& key : keys) {
-    if (is_run_fact(key) || std::find(ignored.begin(), ignored.end(), key) != ignored.end()) continue;
+    if (is_run_fact(key) || std::ranges::find(ignored, key) != ignored.end()) continue;
     if (value(left, key) != value(right, key)) found.push_back({key, value(left, key), value(right, key)});
   }
   return found;

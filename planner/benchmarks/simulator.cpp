@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include "configs/files/find.hpp"
 #include "planner/search/layout_space.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/bounds/bounds.hpp"

@@ -14,15 +14,14 @@ namespace {
 void check(const CadenceInput& in) {
   const auto need = [](const char* what, double value, bool positive) {
     if (!std::isfinite(value) || value < 0 || (positive && value == 0))
-      throw_error(Code::usage, "cadence: {}: found {} s, needs a finite time {} 0", what, value, positive ? ">" : ">=");
+      throw_usage("cadence: {}: found {} s, needs a finite time {} 0", what, value, positive ? ">" : ">=");
   };
   need("step time", in.step_s.value, true);
   need("mean time between failures", in.mtbf_s.value, true);
   need("blocking save", in.blocking_s.value, false);
   need("persist", in.persist_s.value, false);
   if (!(in.slowdown.value >= 0 && in.slowdown.value < 1))
-    throw_error(Code::usage, "cadence: training loses a share of {} while a save persists, needs 0 to below 1",
-                in.slowdown.value);
+    throw_usage("cadence: training loses a share of {} while a save persists, needs 0 to below 1", in.slowdown.value);
   need("detect", in.recovery.detect_s.value, false);
   need("reschedule", in.recovery.reschedule_s.value, false);
   need("restart", in.recovery.restart_s.value, false);
@@ -32,9 +31,8 @@ void check(const CadenceInput& in) {
   need("silent errors", in.silent.mean_s, false);
   need("verification", in.silent.verify_s, false);
   if (in.local.interval_steps > 0 && !(in.local.survival >= 0 && in.local.survival < 1))
-    throw_error(Code::usage, "cadence: local saves survive a share of {} of failures, needs 0 to below 1",
-                in.local.survival);
-  if (in.nodes < 1) throw_error(Code::usage, "cadence: found {} nodes, needs at least 1", in.nodes);
+    throw_usage("cadence: local saves survive a share of {} of failures, needs 0 to below 1", in.local.survival);
+  if (in.nodes < 1) throw_usage("cadence: found {} nodes, needs at least 1", in.nodes);
 }
 
 std::string cite(const char* what, const SourcedNumber& n) {

@@ -41,11 +41,10 @@ double replicas_lost_mtbf(std::int64_t replicas, double mtbf, double away) {
 
 std::int64_t spares_needed(std::int64_t nodes, double failures_per_node_s, double repair_s, double confidence) {
   if (!(confidence > 0 && confidence < 1))
-    throw_error(Code::usage, "spares: found confidence {}, needs a probability between 0 and 1 such as 0.99",
-                confidence);
+    throw_usage("spares: found confidence {}, needs a probability between 0 and 1 such as 0.99", confidence);
   const double mean = static_cast<double>(nodes) * failures_per_node_s * repair_s;
   if (!(mean >= 0 && std::isfinite(mean)))
-    throw_error(Code::usage, "spares: found {} nodes in repair on average, needs a finite number >= 0", mean);
+    throw_usage("spares: found {} nodes in repair on average, needs a finite number >= 0", mean);
   if (mean == 0) return 0;
   namespace math = boost::math;
   using WholeUp = math::policies::policy<math::policies::discrete_quantile<math::policies::integer_round_up>>;

@@ -1,4 +1,6 @@
 // windtunnel: the command line. No LibTorch in here; `train` and `bench` hand over to windtunnel-train.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -33,13 +35,10 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(sub->get_name());
-  for (const auto& name : names)
-    if (name == arguments[0]) return "";
+  if (std::ranges::find(names, arguments[0]) != names.end()) return "";
   const std::string near = nearest(arguments[0], names);
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
   return fmt::format("unknown subcommand '{}'; {}subcommands: {}", arguments[0],
-                     near.empty() ? "" : fmt::format("did you mean '{}'? ", near), list);
+                     near.empty() ? "" : fmt::format("did you mean '{}'? ", near), fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -60,7 +59,7 @@ int run_command_line(int argc, char** argv) {
     if (const std::string unknown = unknown_subcommand(app, arguments); !unknown.empty())
       throw Error(Code::usage, unknown);
     refuse_unknown_flags(app, arguments);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    std::ranges::reverse(arguments);  // as CLI11 takes them
     app.parse(arguments);
     return status_found();
   } catch (const CLI::ParseError& e) {

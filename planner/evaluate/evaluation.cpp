@@ -1,18 +1,32 @@
 #include "planner/evaluate/evaluation.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
 
-template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json();
+static void to_json(json& out, const BenchmarkScore& b) {
+  out = {{"name", b.name},   {"num_fewshot", b.shots}, {"metric", b.metric}, {"random_baseline", b.baseline},
+         {"value", b.value}, {"score", b.score},       {"weight", b.weight}};
 }
+WT_TO_JSON(CategoryScore, name, score, benchmarks, missing)
+WT_TO_JSON(NamedAverage, name, score, categories, missing)
+WT_TO_JSON(GauntletScores, weighting, categories, averages)
+static void to_json(json& out, const TaskScore& s) {
+  out = {{"task", s.task},
+         {"subset", s.subset},
+         {"metric", s.metric},
+         {"filter", s.filter},
+         {"num_fewshot", s.shots},
+         {"value", s.value},
+         {"stderr", s.standard_error},
+         {"samples", s.samples},
+         {"higher_is_better", s.higher_is_better}};
+}
+
+namespace {
 
 bool is_null(const JsonReader& at) { return at.value().is_null(); }
 std::optional<double> number_or_none(const JsonReader& at) {
@@ -24,36 +38,6 @@ std::optional<std::int64_t> integer_or_none(const JsonReader& at) {
 std::optional<bool> boolean_or_none(const JsonReader& at) {
   return is_null(at) ? std::nullopt : std::optional(at.boolean());
 }
-std::vector<std::string> strings(const JsonReader& at) {
-  std::vector<std::string> out;
-  for (const JsonReader& each : at.elements()) out.push_back(each.string());
-  return out;
-}
-
-json gauntlet_json(const GauntletScores& gauntlet) {
-  json categories = json::array(), averages = json::array();
-  for (const CategoryScore& category : gauntlet.categories) {
-    json benchmarks = json::array();
-    for (const BenchmarkScore& b : category.benchmarks)
-      benchmarks.push_back({{"name", b.name},
-                            {"num_fewshot", b.shots},
-                            {"metric", b.metric},
-                            {"random_baseline", b.baseline},
-                            {"value", b.value},
-                            {"score", b.score},
-                            {"weight", b.weight}});
-    categories.push_back({{"name", category.name},
-                          {"score", or_null(category.score)},
-                          {"benchmarks", benchmarks},
-                          {"missing", category.missing}});
-  }
-  for (const NamedAverage& average : gauntlet.averages)
-    averages.push_back({{"name", average.name},
-                        {"score", or_null(average.score)},
-                        {"categories", average.categories},
-                        {"missing", average.missing}});
-  return {{"weighting", gauntlet.weighting}, {"categories", categories}, {"averages", averages}};
-}
 
 GauntletScores gauntlet_from_json(const JsonReader& at) {
   at.allow_only({"weighting", "categories", "averages"});
@@ -62,7 +46,7 @@ GauntletScores gauntlet_from_json(const JsonReader& at) {
     category.allow_only({"name", "score", "benchmarks", "missing"});
     CategoryScore& to = out.categories.emplace_back();
     to.name = category.at("name").string(), to.score = number_or_none(category.at("score"));
-    to.missing = strings(category.at("missing"));
+    to.missing = category.at("missing").strings();
     for (const JsonReader& b : category.at("benchmarks").elements()) {
       b.allow_only({"name", "num_fewshot", "metric", "random_baseline", "value", "score", "weight"});
       to.benchmarks.push_back({b.at("name").string(), b.at("metric").string(), b.at("num_fewshot").integer(),
@@ -73,7 +57,7 @@ GauntletScores gauntlet_from_json(const JsonReader& at) {
   for (const JsonReader& average : at.at("averages").elements()) {
     average.allow_only({"name", "score", "categories", "missing"});
     out.averages.push_back({average.at("name").string(), number_or_none(average.at("score")),
-                            strings(average.at("categories")), strings(average.at("missing"))});
+                            average.at("categories").strings(), average.at("missing").strings()});
   }
   return out;
 }
@@ -92,24 +76,10 @@ std::string TaskScore::metric_and_filter() const {
 }
 
 json evaluation_json(const Evaluation& evaluation) {
-  json scores = json::array();
-  for (const TaskScore& s : evaluation.scores)
-    scores.push_back({{"task", s.task},
-                      {"subset", s.subset},
-                      {"metric", s.metric},
-                      {"filter", s.filter},
-                      {"num_fewshot", or_null(s.shots)},
-                      {"value", s.value},
-                      {"stderr", or_null(s.standard_error)},
-                      {"samples", or_null(s.samples)},
-                      {"higher_is_better", or_null(s.higher_is_better)}});
-  return {{"schema", kEvaluationSchema},
-          {"harness", to_string(evaluation.harness)},
-          {"version", evaluation.version},
-          {"model", evaluation.model},
-          {"files", evaluation.files},
-          {"scores", scores},
-          {"gauntlet", evaluation.gauntlet ? gauntlet_json(*evaluation.gauntlet) : json()}};
+  return {{"schema", kEvaluationSchema},    {"harness", to_string(evaluation.harness)},
+          {"version", evaluation.version},  {"model", evaluation.model},
+          {"files", evaluation.files},      {"scores", evaluation.scores},
+          {"gauntlet", evaluation.gauntlet}};
 }
 
 Evaluation evaluation_from_json(const json& document, const std::string& origin) {
@@ -124,7 +94,7 @@ Evaluation evaluation_from_json(const json& document, const std::string& origin)
   else if (harness != kLmEval)
     root.at("harness").fail(harness, std::string(kLmEval) + " and " + kFoundry);
   out.version = root.at("version").string(), out.model = root.at("model").string();
-  out.files = strings(root.at("files"));
+  out.files = root.at("files").strings();
   for (const JsonReader& at : root.at("scores").elements()) {
     at.allow_only(
         {"task", "subset", "metric", "filter", "num_fewshot", "value", "stderr", "samples", "higher_is_better"});

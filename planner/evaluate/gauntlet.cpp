@@ -31,14 +31,13 @@ std::vector<const TaskScore*> scores_of(const GauntletBenchmark& b, const Evalua
   }
   if (of_task.empty()) return out;
   if (b.metric.empty() || out.empty())
-    throw_error(Code::usage,
-                "benchmark {}: found {}, lm-eval scored {}; say in the gauntlet which of them it is, as metric: {}. "
-                "None of them is LLM Foundry's accuracy",
-                shown(b), b.metric.empty() ? "no metric" : "metric " + b.metric, fmt::join(metrics, ", "),
-                *metrics.begin());
+    throw_usage(
+        "benchmark {}: found {}, lm-eval scored {}; say in the gauntlet which of them it is, as metric: {}. None of "
+        "them is LLM Foundry's accuracy",
+        shown(b), b.metric.empty() ? "no metric" : "metric " + b.metric, fmt::join(metrics, ", "), *metrics.begin());
   if (out.size() > 1)
-    throw_error(Code::usage, "benchmark {}: metric {} is scored with several filters; name one of {}", shown(b),
-                b.metric, fmt::join(metrics, ", "));
+    throw_usage("benchmark {}: metric {} is scored with several filters; name one of {}", shown(b), b.metric,
+                fmt::join(metrics, ", "));
   return out;
 }
 
@@ -50,10 +49,10 @@ double weight_of(const GauntletBenchmark& b, GauntletSpec::Weighting weighting,
   for (const TaskScore* score : scores) {
     if (!counted_subsets.insert(score->subset).second) continue;
     if (!b.samples && !score->samples)
-      throw_error(Code::usage,
-                  "benchmark {}: its weight is its number of samples, which the results do not say; give it as "
-                  "samples: N, or choose weighting: EQUAL",
-                  shown(b));
+      throw_usage(
+          "benchmark {}: its weight is its number of samples, which the results do not say; give it as samples: N, or "
+          "choose weighting: EQUAL",
+          shown(b));
     samples += static_cast<double>(score->samples.value_or(0));
   }
   if (b.samples) samples = static_cast<double>(*b.samples);
@@ -101,8 +100,7 @@ GauntletScores gauntlet_scores(const GauntletSpec& gauntlet, const Evaluation& e
     to.name = average.name;
     double sum = 0;
     for (const CategoryScore& category : out.categories) {
-      if (std::find(average.categories.begin(), average.categories.end(), category.name) == average.categories.end())
-        continue;
+      if (std::ranges::find(average.categories, category.name) == average.categories.end()) continue;
       (category.score ? to.categories : to.missing).push_back(category.name);
       sum += category.score.value_or(0);
     }

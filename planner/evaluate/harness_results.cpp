@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -138,12 +137,12 @@ auto order_of(const TaskScore& s) { return std::tie(s.task, s.subset, s.metric, 
 
 /// Sorts the scores. Throws if one occurs twice.
 void arrange(Evaluation& evaluation, const std::string& origin) {
-  std::sort(evaluation.scores.begin(), evaluation.scores.end(),
-            [](const TaskScore& a, const TaskScore& b) { return order_of(a) < order_of(b); });
+  std::ranges::sort(evaluation.scores,
+                    [](const TaskScore& a, const TaskScore& b) { return order_of(a) < order_of(b); });
   const auto twice = std::adjacent_find(evaluation.scores.begin(), evaluation.scores.end(),
                                         [](const auto& a, const auto& b) { return order_of(a) == order_of(b); });
   if (twice != evaluation.scores.end())
-    throw_error(Code::usage, "{}: found {} of {} twice, allowed is one value; give each result once", origin,
+    throw_usage("{}: found {} of {} twice, allowed is one value; give each result once", origin,
                 twice->metric_and_filter(), twice->name());
 }
 
@@ -152,11 +151,10 @@ void arrange(Evaluation& evaluation, const std::string& origin) {
 Evaluation evaluation_from_results(const json& document, const std::string& origin) {
   const bool lm_eval = document.is_object() && document.contains("results");
   if (!document.is_object())
-    throw_error(Code::usage, "{}: found no object, needs lm-eval's results_*.json or metrics of LLM Foundry", origin);
+    throw_usage("{}: found no object, needs lm-eval's results_*.json or metrics of LLM Foundry", origin);
   Evaluation out = lm_eval ? from_lm_eval(document, origin) : from_composer(document, origin);
   if (out.scores.empty())
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found no score, needs lm-eval's results_*.json (results: {{task: {{\"acc,none\": 0.5}}}}) or metrics of "
         "LLM Foundry (\"metrics/copa/0-shot/...\": 0.5)",
         origin);
@@ -166,7 +164,7 @@ Evaluation evaluation_from_results(const json& document, const std::string& orig
 }
 
 Evaluation read_results(const std::vector<std::filesystem::path>& files) {
-  if (files.empty()) throw_error(Code::usage, "no results: needs at least one file, as results_*.json");
+  if (files.empty()) throw_usage("no results: needs at least one file, as results_*.json");
   std::optional<Evaluation> all;
   for (const std::filesystem::path& file : files) {
     Evaluation each = evaluation_from_results(read_json(file), file.string());
@@ -175,8 +173,7 @@ Evaluation read_results(const std::vector<std::filesystem::path>& files) {
       continue;
     }
     if (each.harness != all->harness || each.model != all->model)
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: found scores of {} of model '{}', the files before it are of {} of model '{}'; give files of one "
           "harness and one model",
           file.string(), to_string(each.harness), each.model, to_string(all->harness), all->model);

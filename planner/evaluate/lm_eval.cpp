@@ -59,7 +59,7 @@ std::vector<fs::path> results_below(const fs::path& folder) {
     if (const std::string name = each.path().filename().string();
         each.is_regular_file() && name.starts_with("results_") && name.ends_with(".json"))
       out.push_back(each.path());
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -102,20 +102,19 @@ HarnessSpec read_evaluation_file(const std::filesystem::path& file) {
 std::vector<std::string> lm_eval_program() {
   if (const char* python = std::getenv("WINDTUNNEL_PYTHON"); python != nullptr && *python != '\0') {
     if (access(python, X_OK) != 0)
-      throw_error(Code::usage, "WINDTUNNEL_PYTHON: found {}, needs an interpreter that has lm-eval; install it: {}",
-                  python, kInstall);
+      throw_usage("WINDTUNNEL_PYTHON: found {}, needs an interpreter that has lm-eval; install it: {}", python,
+                  kInstall);
     return {python, "-m", "lm_eval"};
   }
   if (!in_path("lm_eval"))
-    throw_error(Code::usage, "lm-eval is not installed: found no program lm_eval in PATH; install it: {}", kInstall);
+    throw_usage("lm-eval is not installed: found no program lm_eval in PATH; install it: {}", kInstall);
   return {"lm_eval"};
 }
 
 std::vector<std::string> lm_eval_arguments(const HarnessSpec& spec, const fs::path& weights, const fs::path& output) {
   // lm-eval splits model_args at every comma and the first "=" of each part.
   if (weights.string().find_first_of(",=") != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
+    throw_usage("{}: found a comma or '=' in the path, which lm-eval cannot take; name the folder otherwise",
                 weights.string());
   std::vector<std::string> out{"--model",       spec.model,
                                "--model_args",  fmt::format("pretrained={},dtype={}", weights.string(), spec.dtype),
@@ -137,11 +136,10 @@ std::vector<std::string> environment_without_secrets() {
   for (const std::string& variable : environment_with({})) {
     const std::string name = lower(variable.substr(0, variable.find('=')));
     const std::vector<std::string> words = split(name, '_');
-    if (std::any_of(words.begin(), words.end(), [&](const std::string& word) { return secret.contains(word); }))
-      continue;
+    if (std::ranges::any_of(words, [&](const std::string& word) { return secret.contains(word); })) continue;
     static const std::vector<std::string> ends{"password", "passwd", "pass",   "pwd",
                                                "token",    "secret", "apikey", "_pat"};
-    if (std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return name.ends_with(end); })) continue;
+    if (std::ranges::any_of(ends, [&](const std::string& end) { return name.ends_with(end); })) continue;
     bool in_address = false;
     for (std::size_t scheme = variable.find("://"); scheme != std::string::npos && !in_address;
          scheme = variable.find("://", scheme + 3))
@@ -155,21 +153,20 @@ std::vector<std::string> environment_without_secrets() {
 
 fs::path find_weights(const fs::path& folder) {
   if (!fs::is_directory(folder))
-    throw_error(Code::usage, "{}: found no folder, needs one of a run or of exported weights", folder.string());
+    throw_usage("{}: found no folder, needs one of a run or of exported weights", folder.string());
   if (has_weights(folder)) return folder;
   std::vector<fs::path> found;
   for (const auto& each : fs::directory_iterator(folder))
     if (each.is_directory() && has_weights(each.path())) found.push_back(each.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found no weights as Hugging Face keeps them (config.json and model.safetensors), neither there nor in a "
         "folder in it; train with callbacks: {{hf_checkpointer: {{save_folder: ...}}}} and give that folder",
         folder.string());
-  throw_error(Code::usage, "{}: found weights in {} and {}, needs one of them; give that folder", folder.string(),
-              found[0].string(), found[1].string());
+  throw_usage("{}: found weights in {} and {}, needs one of them; give that folder", folder.string(), found[0].string(),
+              found[1].string());
 }
 
 Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const fs::path& folder) {
@@ -190,8 +187,7 @@ Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const f
                 format_seconds(spec.timeout_s), log.string());
   if (end.how != HookEnd::How::ok) {
     if (said.find("No module named lm_eval") != std::string::npos)
-      throw_error(Code::usage, "lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0],
-                  kInstall);
+      throw_usage("lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0], kInstall);
     throw_error(Code::runtime, "lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status,
                 log.string(), said);
   }

@@ -17,6 +17,11 @@
 #include "trainer/run_folder/files.hpp"
 
 namespace wt {
+
+static void to_json(nlohmann::json& out, const RankFigures& f) {
+  out = {{"step_s", f.step_s}, {"exposed_communication_s", f.exposed_s}, {"peak_tensor_bytes", f.peak_bytes}};
+}
+
 namespace {
 
 using nlohmann::json;
@@ -58,10 +63,6 @@ double highest_peak(const ProgramSet& programs, const RunSpec& run, const Routin
                             return rows_received(counts, run.layout, layer)[own];
                           }).peak_bytes);
   return peak;
-}
-
-json to_json(const RankFigures& f) {
-  return {{"step_s", f.step_s}, {"exposed_communication_s", f.exposed_s}, {"peak_tensor_bytes", f.peak_bytes}};
 }
 
 }  // namespace
@@ -151,9 +152,6 @@ std::vector<HeldToBar> held_to_bars(const RunComparison& c) {
 }
 
 json to_json(const RunComparison& c) {
-  json predicted = json::array(), measured = json::array();
-  for (const RankFigures& f : c.predicted) predicted.push_back(to_json(f));
-  for (const RankFigures& f : c.measured) measured.push_back(to_json(f));
   return {{"run", c.name},
           {"layout", c.layout},
           {"calibrated_on", c.calibrated_on},
@@ -167,8 +165,8 @@ json to_json(const RunComparison& c) {
           {"exposed_error", c.exposed_error()},
           {"peak_error", c.peak_error()},
           {"same_op_ids", c.same_ops},
-          {"predicted", predicted},
-          {"measured", measured}};
+          {"predicted", c.predicted},
+          {"measured", c.measured}};
 }
 
 }  // namespace wt

@@ -88,7 +88,7 @@ DemoJudgement judge_demo(const std::vector<RunComparison>& comparisons, const Pr
 }
 
 bool DemoResult::passed() const {
-  return std::any_of(comparisons.begin(), comparisons.end(), [](const RunComparison& c) { return !c.calibrated_on; }) &&
+  return std::ranges::any_of(comparisons, [](const RunComparison& c) { return !c.calibrated_on; }) &&
          judgement().broken.empty() && drill.passed();
 }
 

@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/output_folder.hpp"
 #include "configs/files/find.hpp"
@@ -25,6 +25,12 @@
 #include "trainer/run_folder/files.hpp"
 
 namespace wt {
+
+WT_TO_JSON(RecoveryPhases, detect_s, stop_s, start_s, load_s, first_step_s, replay_s)
+WT_TO_JSON(DrillRestart, relaunch, generation, rank, blamed, cause, message, resumed_after, level)
+WT_TO_JSON(DrillCase, name, relaunches, steps_lost, losses_equal, samples_equal, parameters_equal, optimizer_equal,
+           differences)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,8 +113,8 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
 /// difference.
 RunSpec compared_at_rejoin(const Scenario& scenario, RunSpec run) {
   const auto& ways = scenario.policy.on_loss;
-  const auto any = [&](auto&& of) { return std::any_of(scenario.events.begin(), scenario.events.end(), of); };
-  const bool rejoins = std::count(ways.begin(), ways.end(), Recovery::without_replica) > 0 &&
+  const auto any = [&](auto&& of) { return std::ranges::any_of(scenario.events, of); };
+  const bool rejoins = std::ranges::count(ways, Recovery::without_replica) > 0 &&
                        any([](const FaultEvent& e) { return e.lasts_s.has_value(); });
   std::int64_t& interval = run.resilience.verify_interval;
   // A comparison would find a corrupted number, but the scenario says that it stays unnoticed.
@@ -120,14 +126,13 @@ RunSpec compared_at_rejoin(const Scenario& scenario, RunSpec run) {
 }  // namespace
 
 bool DrillResult::passed() const {
-  return !cases.empty() && std::all_of(cases.begin(), cases.end(), [](const DrillCase& c) { return c.passed(); });
+  return !cases.empty() && std::ranges::all_of(cases, [](const DrillCase& c) { return c.passed(); });
 }
 
 DrillInput read_drill_input(const std::string& name_or_file) {
   DrillInput out{read_scenario(name_or_file), {}};
   if (out.scenario.run.empty())
-    throw_error(Code::usage,
-                "{}: run: found none, a drill needs the run that faults are injected into; simulated months need none",
+    throw_usage("{}: run: found none, a drill needs the run that faults are injected into; simulated months need none",
                 out.scenario.file.string());
   out.run = read_run(find_config("runs", out.scenario.run));
   return out;
@@ -140,8 +145,8 @@ DrillResult run_drill(const std::vector<DrillInput>& inputs, const fs::path& out
   for (const auto& [scenario, run, drawn] : inputs) {
     check_drill(scenario, run);
     if (!names.insert(scenario.name).second)
-      throw_error(Code::usage, "{}: name: found '{}' twice, each scenario of a drill needs its own",
-                  scenario.file.string(), scenario.name);
+      throw_usage("{}: name: found '{}' twice, each scenario of a drill needs its own", scenario.file.string(),
+                  scenario.name);
   }
   take_output_folder(folder, "drill");
   std::map<std::string, fs::path> undisturbed;  // by run
@@ -187,37 +192,16 @@ json to_json(const DrillResult& result) {
   for (const DrillCase& c : result.cases) {
     json restarts = json::array();
     for (const DrillRestart& r : c.restarts) {
-      json& out = restarts.emplace_back(json{{"relaunch", r.relaunch},
-                                             {"generation", r.generation},
-                                             {"rank", r.rank},
-                                             {"blamed", r.blamed},
-                                             {"cause", r.cause},
-                                             {"message", r.message},
-                                             {"resumed_after", r.resumed_after},
-                                             {"level", r.level}});
-      if (!r.phases) continue;
-      out["phases"] = {{"detect_s", r.phases->detect_s ? json(*r.phases->detect_s) : json()},
-                       {"stop_s", r.phases->stop_s},
-                       {"start_s", r.phases->start_s},
-                       {"load_s", r.phases->load_s},
-                       {"first_step_s", r.phases->first_step_s},
-                       {"replay_s", r.phases->replay_s}};
+      restarts.push_back(r);
+      if (r.phases) restarts.back()["phases"] = *r.phases;
     }
     json predicted;
     if (c.predicted) predicted = {{"recovery_s", total_recovery_s(*c.predicted)}, {"strikes", to_json(*c.predicted)}};
-    cases.push_back({{"name", c.name},
-                     {"struck", c.proofs},
-                     {"restarts", restarts},
-                     {"recovery_s", total_recovery_s(c.restarts)},
-                     {"predicted", predicted},
-                     {"relaunches", c.relaunches},
-                     {"steps_lost", c.steps_lost},
-                     {"losses_equal", c.losses_equal},
-                     {"samples_equal", c.samples_equal},
-                     {"parameters_equal", c.parameters_equal},
-                     {"optimizer_equal", c.optimizer_equal},
-                     {"differences", c.differences},
-                     {"passed", c.passed()}});
+    cases.emplace_back(c).update({{"struck", c.proofs},
+                                  {"restarts", restarts},
+                                  {"recovery_s", total_recovery_s(c.restarts)},
+                                  {"predicted", predicted},
+                                  {"passed", c.passed()}});
   }
   return {{"schema", "windtunnel.drill/3"}, {"passed", result.passed()}, {"cases", cases}};
 }

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/machine/fingerprint.hpp"
 #include "trainer/run_folder/files.hpp"
 #include "trainer/run_folder/run_lines.hpp"
 
 namespace wt {
+
+WT_TO_JSON(SimulatedFault, event, at_s, restarts, steps_lost, down_s, detect_s, start_s, load_s, replay_s, planned_s,
+           slower_s)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,8 +164,8 @@ void fail_save(FaultEvent& e, const RunSpec& run) {
 
 SimulatedScenario simulate_drill(const DrillInput& input, const MeasuredRecovery& m) {
   if (m.run != input.run.name || m.ranks != input.run.layout.world())
-    throw_error(Code::usage, "{}: found run {} on {} ranks, recoveries were measured of {} on {}",
-                input.scenario.file.string(), input.run.name, input.run.layout.world(), m.run, m.ranks);
+    throw_usage("{}: found run {} on {} ranks, recoveries were measured of {} on {}", input.scenario.file.string(),
+                input.run.name, input.run.layout.world(), m.run, m.ranks);
   const double hang_s = m.hang_detect_s.value_or(input.run.dist_timeout_s);
   Scenario scenario = input.scenario;
   std::erase_if(scenario.events, [&](const FaultEvent& e) {
@@ -232,19 +236,7 @@ double total_recovery_s(const SimulatedScenario& simulated) {
 json to_json(const SimulatedScenario& simulated) {
   json out = json::array();
   for (const SimulatedFault& s : simulated.faults)
-    out.push_back({{"event", s.event},
-                   {"at_s", s.at_s},
-                   {"struck", s.took_effect},
-                   {"restarts", s.restarts},
-                   {"steps_lost", s.steps_lost},
-                   {"down_s", s.down_s},
-                   {"detect_s", s.detect_s},
-                   {"start_s", s.start_s},
-                   {"load_s", s.load_s},
-                   {"replay_s", s.replay_s},
-                   {"planned_s", s.planned_s},
-                   {"slower_s", s.slower_s},
-                   {"total_s", s.total_s()}});
+    out.emplace_back(s).update({{"struck", s.took_effect}, {"total_s", s.total_s()}});
   return out;
 }
 

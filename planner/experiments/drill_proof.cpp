@@ -72,9 +72,8 @@ std::optional<InjectedFault> lines_of(const std::vector<json>& lines, std::size_
 
 /// The end of the affected generation; nullptr if it went on. Ranks that were about to join belong to the next one.
 const DrillRestart* end_after(const std::vector<DrillRestart>& restarts, int generation, double unix_s) {
-  const auto it = std::find_if(restarts.begin(), restarts.end(), [&](const DrillRestart& r) {
-    return r.detected_unix_s >= unix_s && r.generation <= generation;
-  });
+  const auto it = std::ranges::find_if(
+      restarts, [&](const DrillRestart& r) { return r.detected_unix_s >= unix_s && r.generation <= generation; });
   return it == restarts.end() ? nullptr : &*it;
 }
 
@@ -206,8 +205,8 @@ bool blames_another(const FaultEvent& e, const InjectedFault& s, const DrillRest
     return false;  // all continue after it
   if (!ends_process(e.what.kind) && e.what.kind != FaultKind::hang) return false;
   if (e.who.domain == FaultDomain::agent || e.who.domain == FaultDomain::store) return end.rank >= 0;
-  return end.blamed.empty() || std::any_of(end.blamed.begin(), end.blamed.end(),
-                                           [&](std::int64_t rank) { return s.of_ranks.count(rank) == 0; });
+  return end.blamed.empty() ||
+         std::ranges::any_of(end.blamed, [&](std::int64_t rank) { return s.of_ranks.count(rank) == 0; });
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class Drawing {
   std::int64_t nodes() const { return run_.layout.world() / scenario_.nodes.ranks; }
   bool on_loss(Recovery recovery) const {
     const auto& ways = scenario_.policy.on_loss;
-    return std::find(ways.begin(), ways.end(), recovery) != ways.end();
+    return std::ranges::find(ways, recovery) != ways.end();
   }
 
   void shape() {

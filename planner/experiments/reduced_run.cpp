@@ -25,8 +25,7 @@ constexpr double kCoreFlops = 1e11, kDeviceFlops = 1e15;
 std::int64_t over(std::int64_t value, std::int64_t divisor, const ModelSpec& model, const char* what,
                   std::int64_t unit) {
   if (value % divisor != 0 || (value / divisor) % unit != 0)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "rehearsal.width: {} of {} is {}, over {} it is no multiple of {}, which kernels need; take a wider fraction",
         what, model.name, value, divisor, unit);
   return value / divisor;
@@ -175,8 +174,7 @@ RehearsalLimits limits_of(DeviceKind device) {
 RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const RehearsalLimits& limits) {
   const RehearsalSpec& asked = plan.rehearsal;
   if (asked.layers > plan.model.layers || asked.seq > plan.seq)
-    throw_error(Code::usage,
-                "rehearsal: found {} layers and max_seq_len {}, the plan has {} and {}; ask for as many or fewer",
+    throw_usage("rehearsal: found {} layers and max_seq_len {}, the plan has {} and {}; ask for as many or fewer",
                 std::max(asked.layers, plan.model.layers), std::max(asked.seq, plan.seq), plan.model.layers, plan.seq);
   const std::int64_t layers = asked.layers > 0 ? asked.layers : plan.model.layers,
                      seq = asked.seq > 0 ? asked.seq : plan.seq;

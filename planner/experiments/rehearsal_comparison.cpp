@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
@@ -12,6 +12,9 @@
 #include "sim/program/timeline_json.hpp"
 
 namespace wt {
+
+WT_TO_JSON(PlanFigures, cluster, step_s, peak_bytes, limit_bytes)
+
 namespace {
 
 using nlohmann::json;
@@ -41,7 +44,7 @@ std::vector<StepTimeline> timelines_in(const json& steps, const std::string& ori
           "{}: holds other ops than the step program of this run; rehearse again with both programs of one build",
           origin);
   }
-  if (out.empty()) throw_error(Code::usage, "{}: holds no steps, needs at least one; rehearse again", origin);
+  if (out.empty()) throw_usage("{}: holds no steps, needs at least one; rehearse again", origin);
   return out;
 }
 
@@ -65,7 +68,7 @@ std::optional<PlanFigures> read_plan_figures(const std::filesystem::path& run_fi
   out.step_s = root.at("step").at("step_s").non_negative();
   out.peak_bytes = root.at("memory").at("peak_bytes").non_negative();
   out.limit_bytes = root.at("memory").at("limit_bytes").non_negative();
-  for (const JsonReader& name : root.at("study").at("routing").elements()) out.routing.push_back(name.string());
+  out.routing = root.at("study").at("routing").strings();
   if (root.has("ops"))
     for (const JsonReader& op : root.at("ops").elements())
       out.op_s[op.at("op").string()] =
@@ -184,7 +187,8 @@ json to_json(const Rehearsal& r) {
            {"cores_used_by_others", r.cores_used_by_others},
            {"ops", ops},
            {"collectives", collectives},
-           {"compute", {{"measured_s", r.measured_s()}, {"extrapolated_s", r.extrapolated_s()}}},
+           {"compute",
+            {{"measured_s", r.measured_s()}, {"extrapolated_s", r.extrapolated_s()}, {"predicted_s", r.predicted_s()}}},
            {"memory",
             {{"measured_peak_bytes", r.measured_peak_bytes},
              {"measured_peak_op", r.measured_peak_op},
@@ -192,12 +196,7 @@ json to_json(const Rehearsal& r) {
              {"replayed_peak_op", r.replayed_peak_op},
              {"plan_replay_bytes", r.plan_replay_bytes},
              {"holds", r.peak_holds()}}}};
-  out["compute"]["predicted_s"] = r.predicted_s() ? json(*r.predicted_s()) : json(nullptr);
-  if (r.figures)
-    out["plan"] = {{"cluster", r.figures->cluster},
-                   {"step_s", r.figures->step_s},
-                   {"peak_bytes", r.figures->peak_bytes},
-                   {"limit_bytes", r.figures->limit_bytes}};
+  if (r.figures) out["plan"] = *r.figures;
   return out;
 }
 

@@ -19,7 +19,7 @@ std::vector<fs::path> system_texts(std::uint64_t bytes) {
     if (const fs::path file = entry.path() / "copyright";
         fs::is_regular_file(file, none) && !fs::is_symlink(file, none))
       documents.push_back(file);
-  std::sort(documents.begin(), documents.end());
+  std::ranges::sort(documents);
   std::uint64_t total = 0;
   if (fs::is_directory("/usr/share/common-licenses", none)) chosen.emplace_back("/usr/share/common-licenses");
   for (const fs::path& file : documents) {

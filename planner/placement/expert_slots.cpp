@@ -75,10 +75,10 @@ std::vector<std::vector<int>> near(std::vector<std::vector<int>> groups, const s
   std::vector<Pair> pairs;
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t r = 0; r < n; ++r)
-      pairs.push_back({std::count_if(groups[g].begin(), groups[g].end(),
-                                     [&](int i) { return held[r].contains(expert_of[static_cast<std::size_t>(i)]); }),
+      pairs.push_back({std::ranges::count_if(
+                           groups[g], [&](int i) { return held[r].contains(expert_of[static_cast<std::size_t>(i)]); }),
                        g, r});
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.stay > b.stay; });
+  std::ranges::stable_sort(pairs, [](const Pair& a, const Pair& b) { return a.stay > b.stay; });
   for (const Pair& p : pairs)
     if (!placed[p.group] && !taken[p.rank])
       out[p.rank] = std::move(groups[p.group]), placed[p.group] = taken[p.rank] = true;
@@ -105,23 +105,21 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
                                      const SlotOptions& options, const std::vector<std::int64_t>& from) {
   const std::int64_t experts = counts.empty() ? 0 : static_cast<std::int64_t>(counts[0].size());
   if (expert_ranks < 1 || experts == 0 || experts % expert_ranks != 0)
-    throw_error(Code::usage,
-                "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
+    throw_usage("placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
                 experts, expert_ranks);
   if (options.further < 0 || experts / expert_ranks + options.further > experts)
-    throw_error(Code::usage,
-                "placement: found {} further slots on {} ranks, needs 0 to {}: a rank holds each of {} "
-                "experts once at most",
-                options.further, expert_ranks, experts - experts / expert_ranks, experts);
+    throw_usage(
+        "placement: found {} further slots on {} ranks, needs 0 to {}: a rank holds each of {} experts once at most",
+        options.further, expert_ranks, experts - experts / expert_ranks, experts);
   const bool by_node = options.ranks_per_node > 0 && options.ranks_per_node < expert_ranks;
   if (by_node && expert_ranks % options.ranks_per_node != 0)
-    throw_error(Code::usage, "placement: found {} expert ranks on nodes of {}, needs whole nodes", expert_ranks,
+    throw_usage("placement: found {} expert ranks on nodes of {}, needs whole nodes", expert_ranks,
                 options.ranks_per_node);
   const auto shares = normalised(counts, expert_ranks);
   const std::vector<std::int64_t> expert_of = experts_with_copies(shares, expert_ranks, options.further);
   std::vector<std::vector<double>> weights;  // [item][scenario]
   for (const std::int64_t expert : expert_of) {
-    const auto copies = std::count(expert_of.begin(), expert_of.end(), expert);
+    const auto copies = std::ranges::count(expert_of, expert);
     weights.emplace_back();
     for (const auto& row : shares)
       weights.back().push_back(row[static_cast<std::size_t>(expert)] / static_cast<double>(copies));
@@ -138,7 +136,7 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
   }
   std::vector<std::int64_t> slots;
   for (auto& rank : groups) {
-    std::sort(rank.begin(), rank.end());
+    std::ranges::sort(rank);
     for (const int item : rank) slots.push_back(expert_of[static_cast<std::size_t>(item)]);
   }
   return slots;
@@ -147,7 +145,7 @@ std::vector<std::int64_t> fill_slots(const std::vector<std::vector<double>>& cou
 Placement fill_slots(const std::vector<LoadScenario>& scenarios, std::int64_t layers, std::int64_t expert_ranks,
                      const SlotOptions& options) {
   if (scenarios.empty() || layers < 1 || std::ranges::any_of(scenarios, [](const auto& s) { return s.counts.empty(); }))
-    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs loads of at least one layer", layers,
+    throw_usage("placement: found {} layers and {} scenarios, needs loads of at least one layer", layers,
                 scenarios.size());
   Placement out;
   using Known = std::pair<std::vector<std::vector<double>>, std::vector<std::int64_t>>;
@@ -175,7 +173,7 @@ double slots_load(const LoadScenario& scenario, const Placement& placement, std:
     const std::vector<double> rows = rows_received({shares_of(scenario, layer)}, layout, layer);
     std::vector<double> of_group(static_cast<std::size_t>(groups), 0.0);
     for (std::size_t r = 0; r < rows.size(); ++r) of_group[r * of_group.size() / rows.size()] += rows[r];
-    sum += *std::max_element(of_group.begin(), of_group.end()) * as_double(groups) /
+    sum += *std::ranges::max_element(of_group) * as_double(groups) /
            std::accumulate(of_group.begin(), of_group.end(), 0.0);
   }
   return sum / as_double(layers);

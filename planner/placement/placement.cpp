@@ -16,8 +16,7 @@ constexpr int kAlwaysProved = 16;  // at most 2.6 million packings (4 ranks x 4)
 detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, std::int64_t expert_ranks) {
   const std::size_t experts = counts.empty() ? 0 : counts[0].size();
   if (expert_ranks < 1 || experts == 0 || experts % static_cast<std::size_t>(expert_ranks) != 0)
-    throw_error(Code::usage,
-                "placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
+    throw_usage("placement: found {} experts on {} expert ranks, needs a number of ranks that divides the experts",
                 experts, expert_ranks);
   detail::PackProblem p;
   p.ranks = static_cast<int>(expert_ranks);
@@ -26,11 +25,11 @@ detail::PackProblem problem_of(const std::vector<std::vector<double>>& counts, s
   p.weight.resize(experts * counts.size());
   for (std::size_t s = 0; s < counts.size(); ++s) {
     const double sum = std::accumulate(counts[s].begin(), counts[s].end(), 0.0);
-    if (counts[s].size() != experts || !(sum > 0) || *std::min_element(counts[s].begin(), counts[s].end()) < 0)
-      throw_error(Code::usage,
-                  "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and "
-                  "some tokens",
-                  s, counts[s].size(), sum, experts);
+    if (counts[s].size() != experts || !(sum > 0) || *std::ranges::min_element(counts[s]) < 0)
+      throw_usage(
+          "placement: scenario {}: found {} experts with {:g} tokens, needs {} experts with counts >= 0 and some "
+          "tokens",
+          s, counts[s].size(), sum, experts);
     for (std::size_t e = 0; e < experts; ++e)
       p.weight[e * counts.size() + s] = counts[s][e] / sum * static_cast<double>(expert_ranks);
   }
@@ -72,12 +71,10 @@ const std::vector<double>& row_of(const LoadScenario& scenario, std::int64_t lay
 
 void check(const std::vector<LoadScenario>& scenarios, std::int64_t layers) {
   if (layers < 1 || scenarios.empty())
-    throw_error(Code::usage, "placement: found {} layers and {} scenarios, needs at least one of each", layers,
-                scenarios.size());
+    throw_usage("placement: found {} layers and {} scenarios, needs at least one of each", layers, scenarios.size());
   for (const auto& s : scenarios)
     if (s.counts.empty())
-      throw_error(Code::usage,
-                  "placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
+      throw_usage("placement: scenario '{}': found no rows, needs tokens per expert for at least one layer", s.name);
 }
 
 /// A scenario whose rows are the mean shares of all scenarios.
@@ -171,13 +168,13 @@ PlacementStudy study_placements(const std::vector<LoadScenario>& scenarios, std:
     c.name = std::move(name);
     c.plan = std::move(plan);
     for (std::size_t s = 0; s < scenarios.size(); ++s) c.load.push_back(load(s, c.plan.placement));
-    c.worst = *std::max_element(c.load.begin(), c.load.end());
+    c.worst = *std::ranges::max_element(c.load);
     out.candidates.push_back(std::move(c));
     return out.candidates.back();
   };
   const auto unseen = [](PlacementCandidate& c, const std::vector<double>& loads) {
     if (loads.empty()) return;
-    c.unseen_worst = *std::max_element(loads.begin(), loads.end());
+    c.unseen_worst = *std::ranges::max_element(loads);
     c.unseen_mean = mean(loads);
   };
 

@@ -38,8 +38,8 @@ std::vector<int> by_weight(const PackProblem& p) {
       key[static_cast<std::size_t>(i)] = std::max(key[static_cast<std::size_t>(i)], p.at(i, s));
   std::vector<int> order(key.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return key[static_cast<std::size_t>(a)] > key[static_cast<std::size_t>(b)]; });
+  std::ranges::stable_sort(
+      order, [&](int a, int b) { return key[static_cast<std::size_t>(a)] > key[static_cast<std::size_t>(b)]; });
   return order;
 }
 
@@ -91,7 +91,7 @@ class Tree {
         std::vector<double> left;
         for (int k = i; k < n; ++k) left.push_back(p.at(order_[static_cast<std::size_t>(k)], s));
         rest(i, s) = std::accumulate(left.begin(), left.end(), 0.0);
-        std::sort(left.begin(), left.end());
+        std::ranges::sort(left);
         for (int m = 1; m <= p.room; ++m)
           smallest(i, s, m) = smallest(i, s, m - 1) +
                               (m <= static_cast<int>(left.size()) ? left[static_cast<std::size_t>(m - 1)] : 0.0);
@@ -157,7 +157,7 @@ class Tree {
         least = std::max(least, loads_.at(g, s) + p_.at(item, s) + smallest(depth + 1, s, room - 1));
       if (least < target()) children.emplace_back(least, g);
     }
-    std::sort(children.begin(), children.end());
+    std::ranges::sort(children);
     for (const auto& [least, g] : children) {
       if (least >= target()) break;  // the incumbent may have improved
       auto& room = room_[static_cast<std::size_t>(g)];
@@ -203,7 +203,7 @@ double lower_bound(const PackProblem& p) {
   for (int s = 0; s < p.scenarios; ++s) {
     std::vector<double> w;
     for (int i = 0; i < n; ++i) w.push_back(p.at(i, s));
-    std::sort(w.begin(), w.end(), std::greater<>());
+    std::ranges::sort(w, std::greater<>());
     // Some rank holds k + 1 of the first k * ranks + 1 items: at least the smallest of them, and its other items.
     for (int k = 0; k < p.room && k * p.ranks < n; ++k) {
       const auto last = w.begin() + k * p.ranks + 1;

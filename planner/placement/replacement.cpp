@@ -10,9 +10,7 @@ ReplacementStudy study_replacement(const LoadWindows& windows, std::int64_t laye
   const auto& loads = windows.loads;
   const auto count = static_cast<std::int64_t>(loads.size());
   if (count < 2 || windows.steps < 1)
-    throw_error(Code::usage,
-                "drift: found {} windows of {} steps, needs two of a step or more: one to place by, others "
-                "to judge by",
+    throw_usage("drift: found {} windows of {} steps, needs two of a step or more: one to place by, others to judge by",
                 count, windows.steps);
   const auto placed = [&](std::int64_t first, std::int64_t end, const Placement& from) {
     SlotOptions options = slots;

@@ -1,7 +1,6 @@
 #include "planner/plan/bench_shapes.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "bench/work/cases.hpp"
 #include "configs/base/error.hpp"
@@ -45,8 +44,8 @@ class ShapesOf {
   explicit ShapesOf(const PlanInputs& inputs) : inputs_(inputs), problem_(search_problem(inputs, *inputs.times)) {
     const StudySpec& s = inputs.study;
     if (s.cluster.one_gpu(s.gpus).empty())
-      throw_error(Code::usage, "study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind",
-                  s.name, s.cluster.nodes_text(s.gpus));
+      throw_usage("study {}: found {}, and a benchmark is of one GPU; needs a study of nodes of one kind", s.name,
+                  s.cluster.nodes_text(s.gpus));
     problem_.space.expert_copies
         .clear();  // placements are not planned here, and layouts without copies have the same shapes
     out_.gpu = s.cluster.shared_cores() ? "" : s.cluster.one_gpu(s.gpus);

@@ -82,16 +82,16 @@ double least_survival_that_pays(const CadenceInput& in) {
 }
 
 BreakEvenSurface local_copies_surface(const CadenceInput& in) {
-  BreakEvenSurface out{.policy = "restart from local copies",
-                       .title = "Goodput that local copies gain",
-                       .unit = "points",
-                       .row = rates_of(in),
-                       .column = {"failures that leave copies whole", "%", {}},
-                       .cells = {},
-                       .note = fmt::format("Closed form, with the best interval of copies and as many saves to storage "
-                                           "as without; a copy takes {}. Below 0 they do not pay; no room: "
-                                           "every step is saved already.",
-                                           format_seconds(in.blocking_s.value))};
+  BreakEvenSurface out{
+      .policy = "restart from local copies",
+      .title = "Goodput that local copies gain",
+      .unit = "points",
+      .row = rates_of(in),
+      .column = {"failures that leave copies whole", "%", {}},
+      .cells = {},
+      .note = fmt::format("Closed form, with the best interval of copies and as many saves to storage as without; a "
+                          "copy takes {}. Below 0 they do not pay; no room: every step is saved already.",
+                          format_seconds(in.blocking_s.value))};
   for (const double survival : kSurvivals)
     out.column.values.push_back({survival, fmt::format("{:g} %", 100 * survival)});
   for (const double rate : kRates) {
@@ -106,16 +106,15 @@ BreakEvenSurface local_copies_surface(const CadenceInput& in) {
 
 BreakEvenSurface hot_spares_surface(const CadenceInput& in) {
   const double cold_s = in.recovery.reschedule_s.value + in.recovery.restart_s.value;
-  BreakEvenSurface out{
-      .policy = "hot spares",
-      .title = "How soon hot spares must be ready, where standbys could train instead",
-      .unit = "time",
-      .row = rates_of(in),
-      .column = {"standbys", "nodes", {}},
-      .cells = {},
-      .note = fmt::format("Closed form: failures x nodes x what each is ready sooner than a cold spare "
-                          "({}) = idle node-time of the standbys.",
-                          format_seconds(cold_s))};
+  BreakEvenSurface out{.policy = "hot spares",
+                       .title = "How soon hot spares must be ready, where standbys could train instead",
+                       .unit = "time",
+                       .row = rates_of(in),
+                       .column = {"standbys", "nodes", {}},
+                       .cells = {},
+                       .note = fmt::format("Closed form: failures x nodes x what each is ready sooner than a cold "
+                                           "spare ({}) = idle node-time of the standbys.",
+                                           format_seconds(cold_s))};
   for (const std::int64_t standbys : kStandbys)
     out.column.values.push_back({as_double(standbys), fmt::format("{}", standbys)});
   for (const double rate : kRates) {
@@ -130,16 +129,15 @@ BreakEvenSurface hot_spares_surface(const CadenceInput& in) {
 
 BreakEvenSurface verification_surface(const CadenceInput& in) {
   const double interval_s = choose_cadence(in).interval_s.value;
-  BreakEvenSurface out{
-      .policy = "verified rollback",
-      .title = "Silent errors above which a check before each save pays",
-      .unit = "per 1000 node-days",
-      .row = {"found without a check after", "time", {}},
-      .column = {"the check takes", "time", {}},
-      .cells = {},
-      .note = fmt::format("Closed form, a save every {}: an error costs what was trained since it, and "
-                          "half an interval; a checked one costs one interval.",
-                          format_seconds(interval_s))};
+  BreakEvenSurface out{.policy = "verified rollback",
+                       .title = "Silent errors above which a check before each save pays",
+                       .unit = "per 1000 node-days",
+                       .row = {"found without a check after", "time", {}},
+                       .column = {"the check takes", "time", {}},
+                       .cells = {},
+                       .note = fmt::format("Closed form, a save every {}: an error costs what was trained since it, "
+                                           "and half an interval; a checked one costs one interval.",
+                                           format_seconds(interval_s))};
   for (const double check_s : kChecks_s) out.column.values.push_back(in_seconds(check_s));
   for (const double found_s : kFoundAfter_s) {
     out.row.values.push_back(in_seconds(found_s));

@@ -31,7 +31,7 @@ struct AtStorage {
 AtStorage at_storage(const StudySpec& s, const StateParts& parts, bool writes) {
   const ClusterSpec& c = s.cluster;
   if (c.storage_write_Bps <= 0)
-    throw_error(Code::usage, "cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
+    throw_usage("cluster {}: describes no storage, which checkpoints need; add a storage section", c.name);
   const StorageRate& rate = writes ? s.checkpoint.rates.write : s.checkpoint.rates.read;
   AtStorage out{.all_Bps = writes ? c.storage_write_Bps : c.storage_read_Bps};
   double node_Bps = writes ? c.storage_node_write_Bps : c.storage_node_read_Bps;

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -138,14 +137,14 @@ void check_prices(const std::vector<StudySpec>& studies, const DecisionSpec& ask
     const bool money = costs_money(s.prices);
     if (money) {
       if (first && first->prices->currency != s.prices->currency)
-        throw_error(Code::usage, "plan: found prices of {} in {} and of {} in {}; needs one currency",
-                    first->cluster.name, first->prices->currency, s.cluster.name, s.prices->currency);
+        throw_usage("plan: found prices of {} in {} and of {} in {}; needs one currency", first->cluster.name,
+                    first->prices->currency, s.cluster.name, s.prices->currency);
       first = &s;
     }
     const auto needs = [&](bool there, const char* what) {
       if (!there)
-        throw_error(Code::usage, "plan: found {} without prices of {}; needs a map prices in the cluster or the study",
-                    what, s.cluster.name);
+        throw_usage("plan: found {} without prices of {}; needs a map prices in the cluster or the study", what,
+                    s.cluster.name);
     };
     needs(!asked.budget || money, "--budget");
     needs(s.prefer != Prefer::money || money, "prefer: money");
@@ -163,14 +162,13 @@ void weigh(Decision& d, const DecisionSpec& asked) {
     o.in_budget = !asked.budget || money_p95(o) <= *asked.budget;
     if (o.feasible() && (!d.chosen || rank(o) < rank(d.options[*d.chosen]))) d.chosen = i;
     if (!d.nearest || miss_factor(o, asked) < miss_factor(d.options[*d.nearest], asked)) d.nearest = i;
-    const bool beaten = std::any_of(d.options.begin(), d.options.end(), [&](const PlannedOption& other) {
+    const bool beaten = std::ranges::any_of(d.options, [&](const PlannedOption& other) {
       return other.plan && other.days() <= o.days() && other.spent(d.priced) <= o.spent(d.priced) &&
              (other.days() < o.days() || other.spent(d.priced) < o.spent(d.priced));
     });
     if (!beaten) d.front.push_back(i);
   }
-  std::sort(d.front.begin(), d.front.end(),
-            [&](std::size_t a, std::size_t b) { return d.options[a].days() < d.options[b].days(); });
+  std::ranges::sort(d.front, [&](std::size_t a, std::size_t b) { return d.options[a].days() < d.options[b].days(); });
 }
 
 std::string unit_of(const Decision& d) {

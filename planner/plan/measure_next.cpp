@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "configs/base/number.hpp"
 #include "planner/plan/plan.hpp"
 #include "sim/statistics/evenly.hpp"
 
@@ -166,7 +165,7 @@ MeasureNext measure_next(const PlanInputs& inputs, const Plan& plan, int samples
     const auto rate = [&](double saves) { return w.minutes ? saves / std::max(*w.minutes, 1e-9) : saves; };
     return std::tuple(w.saves > 0, !w.joint, w.minutes.has_value(), rate(w.saves > 0 ? w.saves : w.width));
   };
-  std::stable_sort(out.rows.begin(), out.rows.end(), [&](const Worth& a, const Worth& b) { return rank(a) > rank(b); });
+  std::ranges::stable_sort(out.rows, [&](const Worth& a, const Worth& b) { return rank(a) > rank(b); });
   out.sentence = sentence_of(out, plan.robust, inputs.study.search.tie);
   return out;
 }

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/statistics.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_placement.hpp"
@@ -58,7 +56,7 @@ std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan
     entry.share /= sum;
     out.push_back(std::move(entry));
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.share > b.share; });
   return out;
 }
 
@@ -108,7 +106,7 @@ CadenceInput cadence_input_of(const PlanInputs& inputs, const Layout& layout, co
     in.tolerance = {state_copies(layout), s.replica_loss.recover_s, s.replica_loss.stall_s,
                     sequences_of_group(s, layout)};
   if (in.tolerance.replicas > 0 && !(in.mtbf_s.value > s.replica_loss.stall_s))
-    throw_error(Code::usage, "replica_loss: found a stall of {} and {} between failures, needs failures further apart",
+    throw_usage("replica_loss: found a stall of {} and {} between failures, needs failures further apart",
                 format_seconds(s.replica_loss.stall_s), format_seconds(in.mtbf_s.value));
   const bool measured = s.checkpoint.rates.read.measured() && s.recovery.empty();
   if (measured || checkpoint.reload_s.value > in.recovery.reload_s.value)

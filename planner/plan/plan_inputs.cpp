@@ -85,8 +85,7 @@ double peak_of(const std::map<std::string, std::string>& fingerprint, Precision 
   try {
     return std::stod(found->second);
   } catch (const std::exception&) {
-    throw_error(Code::usage, "profile: fingerprint.{}: found '{}', needs FLOP/s as a number", found->first,
-                found->second);
+    throw_usage("profile: fingerprint.{}: found '{}', needs FLOP/s as a number", found->first, found->second);
   }
 }
 
@@ -101,8 +100,8 @@ void read_times(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   const bool gpus = !study.cluster.shared_cores();
   if (gpus && study.precision != Precision::bf16)
-    throw_error(Code::usage, "study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16",
-                study.name, study.cluster.gpu_name);
+    throw_usage("study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16", study.name,
+                study.cluster.gpu_name);
   const TimeSources sources{
       .profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed};
   MachineTimes times = make_times(sources, study.cluster, study.gpus);
@@ -130,8 +129,7 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   inputs.silent_errors = read_silent_errors(inputs.study.silent_errors.rate);
   const std::int64_t nodes = inputs.study.cluster.nodes;
   if (const auto& errors = inputs.silent_errors; errors && !(errors->job_mean_s(nodes) < kLongest_s))
-    throw_error(
-        Code::usage,
+    throw_usage(
         "silent_errors: found rate {}, on {} nodes an error every {:.3g} s; needs less than {:.3g} s (70 years) "
         "between two, or rate: none",
         inputs.study.silent_errors.rate, nodes, errors->job_mean_s(nodes), kLongest_s);

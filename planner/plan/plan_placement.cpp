@@ -6,8 +6,6 @@
 #include <set>
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/placement/expert_slots.hpp"
 #include "planner/search/layout_space.hpp"
 
@@ -58,7 +56,7 @@ std::vector<Placement> placements_with_copies(const SearchProblem& problem, std:
   std::vector<std::int64_t> numbers = problem.space.expert_copies;
   const bool automatic = numbers.empty();
   if (automatic && problem.stack.layouts.placement == PlacementSupport::copies) numbers = {kUsualCopies};
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   const std::int64_t experts = problem.model.experts, most = experts - experts / degree;
   std::vector<Placement> out;
@@ -124,10 +122,10 @@ std::string compared(const std::vector<Alternative>& all, const Alternative& bes
 void plan_placements(SearchProblem& problem, Plan& plan, const SearchProgress& progress) {
   if (!recorded(problem)) {
     if (asks_for_copies(problem))
-      throw_error(Code::usage,
-                  "search.expert_copies: found {}, and no recorded loads that say which experts are busy; needs "
-                  "histograms under routing, or 0",
-                  *std::ranges::max_element(problem.space.expert_copies));
+      throw_usage(
+          "search.expert_copies: found {}, and no recorded loads that say which experts are busy; needs histograms "
+          "under routing, or 0",
+          *std::ranges::max_element(problem.space.expert_copies));
     return;
   }
   std::set<std::int64_t> degrees;
@@ -183,8 +181,7 @@ void judge_placement(const SearchProblem& problem, Plan& plan) {
       unseen_mean && !by_node ? fmt::format(", {:.2f} times on scenarios not planned on", *unseen_mean) : "";
   plan.placement_note = fmt::format(
       "{}: in the worst scenario the fullest rank has {:.2f} times the mean load instead of {:.2f} times{}; the "
-      "simulated "
-      "step is {}.",
+      "simulated step is {}.",
       further > 0 ? fmt::format("Each rank has {} for copies of busy experts{}",
                                 further == 1 ? "one slot" : fmt::format("{} slots", further), by_node ? ", " + how : "")
                   : "Experts " + how,

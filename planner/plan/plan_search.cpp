@@ -4,7 +4,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/cadence/cadence_formulas.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/search/search_evaluate.hpp"
@@ -40,8 +39,7 @@ RunObjective::RunObjective(const PlanInputs& inputs, const SearchProblem& proble
                                in.mtbf_s.value);
   if (s.prefer != Prefer::energy) return;
   if (!s.prices || !s.prices->power)
-    throw_error(Code::usage,
-                "plan: found prefer: energy without prices of {}; needs a map prices in the cluster or the study",
+    throw_usage("plan: found prefer: energy without prices of {}; needs a map prices in the cluster or the study",
                 s.cluster.name);
   const PowerSpec& power = *s.prices->power;
   const double spares = s.spare_nodes ? as_double(*s.spare_nodes) : choose_cadence(in).spares.value;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
@@ -127,9 +126,9 @@ class Rows {
     }
     const double q = least_survival_that_pays(plain_);
     unknown(name, "checkpoint.local (every, survival)",
-            q <= 1 ? fmt::format("pays where more than {:.2g} % of failures leave them whole, at the best interval of "
-                                 "copies",
-                                 100 * q)
+            q <= 1 ? fmt::format(
+                         "pays where more than {:.2g} % of failures leave them whole, at the best interval of copies",
+                         100 * q)
                    : std::string(choose_cadence(plain_).interval_steps < 2
                                      ? "no room between two saves: every step is saved already"
                                      : "never pays: a copy costs more than failures lose"));
@@ -218,8 +217,7 @@ class Rows {
     if (const double after_s = study_.silent_errors.found_after_s; after_s > 0)
       return fmt::format("the others find a silent error after {} and lose that", format_seconds(after_s));
     return fmt::format(
-        "the others train on with silent errors, of one in {}; pays where they find them after more "
-        "than {}",
+        "the others train on with silent errors, of one in {}; pays where they find them after more than {}",
         format_seconds(in.silent.mean_s),
         format_seconds(latency_that_pays(interval_s(), in.silent.mean_s, in.silent.verify_s)));
   }
@@ -305,8 +303,8 @@ void choose(PolicyTable& table, bool errors_found) {
   }
   const PolicyRow& best = table.rows[table.chosen];
   table.choice = fmt::format(
-      "Of the policies whose inputs are known, {} is best: goodput {:.2f} % in the median, {:.2f} % "
-      "in the tenth percentile of {} traces.",
+      "Of the policies whose inputs are known, {} is best: goodput {:.2f} % in the median, {:.2f} % in the tenth "
+      "percentile of {} traces.",
       best.policy, 100 * best.outcome->median_goodput(), 100 * best.outcome->p10_goodput(), table.traces);
   if (!unknown.empty()) table.choice += fmt::format(" Not known: {}.", unknown);
 }
@@ -340,11 +338,10 @@ PolicyTable compare_policies(const PlanInputs& inputs, const Layout& layout, con
     const std::int64_t least = std::max<std::int64_t>(0, wanted - kFewerSpares);
     for (std::int64_t s = least; s <= most; ++s) by_spares.push_back({"", rows.scenario(rows.plain(), s), {}});
     spares = least + fewest_spares(replay(by_spares));
-    table.spares = {
-        as_double(spares),
-        {Evidence::derived, fmt::format("the fewest of {} to {} with 99.9 % of the best goodput on {} traces of "
-                                        "faults; {}",
-                                        least, most, table.traces, closed_form.evidence.source)}};
+    table.spares = {as_double(spares),
+                    {Evidence::derived,
+                     fmt::format("the fewest of {} to {} with 99.9 % of the best goodput on {} traces of faults; {}",
+                                 least, most, table.traces, closed_form.evidence.source)}};
   } else {
     table.spares = schedule.cadence.spares;
   }

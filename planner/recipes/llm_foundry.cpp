@@ -29,13 +29,13 @@ void refuse_what_foundry_has_not(const RunSpec& run) {
                                      {"pipeline_parallel_degree", l.pipeline},
                                      {"context_parallel_degree", l.context}})
     if (degree > 1)
-      throw_error(Code::usage, "{}: fsdp_config.{}: found {}, needs 1: LLM Foundry shards data and experts alone",
-                  run.name, what, degree);
+      throw_usage("{}: fsdp_config.{}: found {}, needs 1: LLM Foundry shards data and experts alone", run.name, what,
+                  degree);
   if (l.expert > 1 && l.replicate > 1)
-    throw_error(Code::usage,
-                "{}: fsdp_config.data_parallel_replicate_degree: found {} with expert_parallel_degree {}, needs 1: LLM "
-                "Foundry refuses replicas of sharded experts (models/layers/ffn.py)",
-                run.name, l.replicate, l.expert);
+    throw_usage(
+        "{}: fsdp_config.data_parallel_replicate_degree: found {} with expert_parallel_degree {}, needs 1: LLM Foundry "
+        "refuses replicas of sharded experts (models/layers/ffn.py)",
+        run.name, l.replicate, l.expert);
 }
 
 void write_foundry_layout(RecipeDraft& draft) {

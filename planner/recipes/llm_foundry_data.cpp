@@ -35,7 +35,7 @@ constexpr std::int64_t kGpusOfNode = 8;
 constexpr const char* kTrainLoader = "train_loader.";
 
 bool is_dataset_key(const std::string& key) {
-  return key.starts_with("streams.") || std::find(kDatasetKeys.begin(), kDatasetKeys.end(), key) != kDatasetKeys.end();
+  return key.starts_with("streams.") || std::ranges::find(kDatasetKeys, key) != kDatasetKeys.end();
 }
 
 bool is_finetuning_key(const std::string& key) {

@@ -1,5 +1,4 @@
 // Evaluation and trackers of an LLM Foundry recipe: eval_loader, loggers and related keys.
-#include <algorithm>
 
 #include "configs/base/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"

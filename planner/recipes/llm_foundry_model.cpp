@@ -237,10 +237,9 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   if (folder)
     reading.run.load_path = name;
   else if (!name.empty())
-    reading.assume(
-        fmt::format("model.pretrained: found true; weights are drawn by seed unless load_path names a folder "
-                    "with those of {}",
-                    name));
+    reading.assume(fmt::format(
+        "model.pretrained: found true; weights are drawn by seed unless load_path names a folder with those of {}",
+        name));
 }
 
 /// The adapter of an hf_causal_lm, if the recipe has one.
@@ -272,8 +271,7 @@ const char* const kTarget = "model.activation_checkpointing_target";
 void write_foundry_model(RecipeDraft& draft) {
   const ModelSpec& m = draft.run.model;
   if (const std::vector<std::string> beyond = beyond_mpt(m); !beyond.empty())
-    throw_error(Code::usage,
-                "model {}: found {}, needs a model of LLM Foundry's mpt_causal_lm, which has none of these", m.name,
+    throw_usage("model {}: found {}, needs a model of LLM Foundry's mpt_causal_lm, which has none of these", m.name,
                 fmt::join(beyond, ", "));
   draft.out.put("model.name", "mpt_causal_lm");
   draft.out.put("model.init_device", m.experts > 0 ? "mixed" : "meta");

@@ -81,10 +81,10 @@ FoundryClock::FoundryClock(RecipeReading& reading)
                          return std::max<std::int64_t>(1, (samples + ranks - 1) / ranks / each);
                        } catch (const Error&) {
                          if (!said_epoch_)
-                           reading.assume(fmt::format(
-                               "max_duration: found epochs of a data set that is not here ({}); an epoch is "
-                               "taken as 1 batch: give batches, or import beside the data",
-                               data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
+                           reading.assume(
+                               fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch "
+                                           "is taken as 1 batch: give batches, or import beside the data",
+                                           data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
                          said_epoch_ = true;
                          return 1;
                        }
@@ -172,10 +172,9 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
        {ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::constant, ScheduleKind::inverse_sqrt})
     if (to_string(kind) == schedule) o.schedule = kind, known = true;
   if (!known)
-    reading.in.fail("scheduler.name",
-                    fmt::format("found {}, needs cosine_with_warmup, linear_decay_with_warmup, constant_with_warmup or "
-                                "inv_sqrt_with_warmup",
-                                schedule));
+    reading.in.fail("scheduler.name", fmt::format("found {}, needs cosine_with_warmup, linear_decay_with_warmup, "
+                                                  "constant_with_warmup or inv_sqrt_with_warmup",
+                                                  schedule));
   o.first_step = 0;
   o.warmup_steps = clock.batches("scheduler.t_warmup", "0ba");
   o.schedule_steps = 0;

@@ -55,9 +55,8 @@ void read_core_precision(RecipeReading& reading, MegatronKeys& keys) {
     const std::string format = reading.in.text(kind + "-format", ""),
                       recipe = reading.in.text(kind + "-recipe", kind == "fp8" ? "delayed" : "nvfp4");
     const auto& all = narrow_flags();
-    const auto known = std::find_if(all.begin(), all.end(), [&](const NarrowFlags& narrow) {
-      return kind + "-format" == narrow.flag && recipe == narrow.recipe;
-    });
+    const auto known = std::ranges::find_if(
+        all, [&](const NarrowFlags& narrow) { return kind + "-format" == narrow.flag && recipe == narrow.recipe; });
     if (known == all.end())
       reading.in.fail(kind + "-recipe",
                       fmt::format("found {}, needs tensorwise, delayed, blockwise, mxfp8 or nvfp4", recipe));

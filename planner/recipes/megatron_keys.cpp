@@ -79,7 +79,7 @@ std::string MegatronKeys::key(const std::string& field) const {
   if (!flags_) return known.section + ("." + (field == "seq_length" ? "sequence_length" : field));
   std::string out = known.flag;
   if (out.empty()) out = field;
-  std::replace(out.begin(), out.end(), '_', '-');
+  std::ranges::replace(out, '_', '-');
   return out;
 }
 

@@ -85,8 +85,7 @@ void read_data_parallelism(RecipeReading& reading, MegatronKeys& keys, std::int6
     else
       reading.assume(
           fmt::format("data_parallel_shard_degree: found no distributed optimizer, taken as {} ranks that share its "
-                      "state, over which "
-                      "experts and sequences are dealt",
+                      "state, over which experts and sequences are dealt",
                       dealt));
     l.shard = dealt;
   }
@@ -217,9 +216,9 @@ void read_graphs(RecipeReading& reading, MegatronKeys& keys) {
   const std::vector<std::string> scope = keys.texts("cuda_graph_scope");
   if (made_by == "none") return;
   keys.value("check_for_nan_in_loss"), keys.value("check_for_nan_in_grad");
-  const bool all = std::find(scope.begin(), scope.end(), "full_iteration") != scope.end();
+  const bool all = std::ranges::find(scope, "full_iteration") != scope.end();
   reading.run.layout.cuda_graphs = all ? CudaGraphs::full : CudaGraphs::partial;
-  if (!all && std::find(scope.begin(), scope.end(), "attn") == scope.end())
+  if (!all && std::ranges::find(scope, "attn") == scope.end())
     reading.assume(fmt::format("{}: found {}, taken as graphs of attention and router", keys.key("cuda_graph_scope"),
                                scope.empty() ? "none" : scope.front()));
 }

@@ -185,7 +185,7 @@ void read_expert_layers(ModelSpec& m, MegatronKeys& keys) {
   if (!keys.has("moe_layer_freq")) return;
   const std::vector<bool> layers = read_megatron_layer_list(
       keys, "moe_layer_freq", m.layers, [](std::int64_t layer, std::int64_t n) { return layer % n == 0; });
-  const auto first = std::find(layers.begin(), layers.end(), true);
+  const auto first = std::ranges::find(layers, true);
   const bool rest = std::find(first, layers.end(), false) == layers.end();
   m.dense_layers = rest ? first - layers.begin() : 0;
   m.moe_pattern = rest ? LayerPattern{} : LayerPattern::of(layers);
@@ -256,10 +256,10 @@ ModelSpec megatron_default_model() {
 void write_megatron_model(RecipeDraft& draft, MegatronKeys keys) {
   const ModelSpec& m = draft.run.model;
   if (m.linear.on() || !m.ffn_layers.repeats.empty())
-    throw_error(Code::usage,
-                "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in "
-                "every layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
-                m.name);
+    throw_usage(
+        "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in every "
+        "layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
+        m.name);
   write_megatron_rows(shape_rows(), draft, keys);
   keys.put("ffn_hidden_size", m.dense_ffn > 0 ? m.dense_ffn : m.ffn);
   keys.put("normalization", m.norm == Norm::rmsnorm ? "RMSNorm" : "LayerNorm");

@@ -19,13 +19,13 @@ const RecipeWords<Module> kMegatronModules{{"core_attn", Module::core},
 std::vector<std::string> module_words(const Recompute& recompute) {
   std::vector<std::string> out;
   const auto add = [&out](const std::string& word) {
-    if (std::find(out.begin(), out.end(), word) == out.end()) out.push_back(word);
+    if (std::ranges::find(out, word) == out.end()) out.push_back(word);
   };
   for (const Module module : modules_of(recompute)) {
     const std::string otherwise = module == Module::experts ? "moe" : "core_attn";
     add(word_of(kMegatronModules, module, otherwise));
   }
-  if (std::find(out.begin(), out.end(), "moe") != out.end())  // it includes the two below
+  if (std::ranges::find(out, "moe") != out.end())  // it includes the two below
     std::erase_if(out, [](const std::string& word) { return word == "moe_act" || word == "shared_experts"; });
   return out;
 }
@@ -62,7 +62,7 @@ bool has_module(const RunSpec& run, Module module) {
 void read_selective(RecipeReading& reading, MegatronKeys& keys) {
   std::vector<std::string> words = keys.texts("recompute_modules");
   if (words.empty()) words = {"core_attn"};
-  const bool moe = std::find(words.begin(), words.end(), "moe") != words.end();
+  const bool moe = std::ranges::find(words, "moe") != words.end();
   for (const std::string& word : words) {
     const auto module = meaning_of(kMegatronModules, word);
     if (!module)

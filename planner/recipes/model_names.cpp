@@ -56,8 +56,7 @@ std::string bare(const std::string& repository) {
 }  // namespace
 
 const ModelNames* names_of(const ModelSpec& model) {
-  const auto found =
-      std::find_if(kModels.begin(), kModels.end(), [&](const ModelNames& m) { return m.preset == model.name; });
+  const auto found = std::ranges::find_if(kModels, [&](const ModelNames& m) { return m.preset == model.name; });
   if (found == kModels.end() || shape_of(read_model(found->preset)) != shape_of(model)) return nullptr;
   return &*found;
 }

@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <sstream>
 #include <utility>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/utf8.hpp"
@@ -90,12 +90,11 @@ RunSpec run_on_gpus(const std::string& name) {
 
 RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
   const Settings settings = settings_from_shell(text, origin);
-  const bool overrides = std::any_of(settings.entries().begin(), settings.entries().end(),
-                                     [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
+  const bool overrides = std::ranges::any_of(
+      settings.entries(), [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
   if (settings.has("recipe") || overrides) return RecipeFormat::megatron_bridge;
   if (!settings.entries().empty()) return RecipeFormat::megatron_core;
-  throw_error(Code::usage,
-              "{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
+  throw_usage("{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
               fmt::join(recipe_format_names(), ", "));
 }
 
@@ -149,15 +148,12 @@ const std::vector<std::string>& recipe_format_names() {
   return names;
 }
 
-std::string to_string(RecipeFormat format) { return recipe_format_names().at(static_cast<std::size_t>(format)); }
+std::string to_string(RecipeFormat format) { return word_for(format, recipe_format_names()); }
 
 RecipeFormat recipe_format_from_string(const std::string& word, const std::string& where) {
   const auto& names = recipe_format_names();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end())
-    throw_error(Code::usage, "{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names),
-                fmt::join(names, ", "));
-  return static_cast<RecipeFormat>(found - names.begin());
+  if (const auto format = enumerator_of<RecipeFormat>(word, names)) return *format;
+  throw_usage("{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names), fmt::join(names, ", "));
 }
 
 Recipe export_run(const RunSpec& run, RecipeFormat target) {
@@ -165,10 +161,10 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
   if (target == RecipeFormat::windtunnel) return export_to_us(run);
   const RecipeTranslator& format = translator_of(target);
   if (run.lora)
-    throw_error(Code::usage,
-                "{}: model.peft_config: found an adapter, {} is written for runs that train all weights; leave it out, "
-                "or train it here",
-                run.name, format.version);
+    throw_usage(
+        "{}: model.peft_config: found an adapter, {} is written for runs that train all weights; leave it out, or "
+        "train it here",
+        run.name, format.version);
   RecipeDraft draft{.run = run};
   format.write(draft);
   const std::string body = format.shell ? settings_to_shell(draft.command, draft.out) : format.print(draft.out);
@@ -180,8 +176,8 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
     format.read(reading);
     check_run(reading.run, to_string(target));
   } catch (const Error& error) {
-    throw_error(Code::usage, "{}: found what {} can say only as an impossible run; windtunnel simulate takes it: {}",
-                run.name, format.version, error.what());
+    throw_usage("{}: found what {} can say only as an impossible run; windtunnel simulate takes it: {}", run.name,
+                format.version, error.what());
   }
   Recipe out{.text = "",
              .file_name = format.file_name,
@@ -204,8 +200,7 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
   }
   const RecipeTranslator& format = translator_of(out.format);
   Settings settings = format.parse(text, origin);
-  if (settings.entries().empty())
-    throw_error(Code::usage, "{}: found no keys, needs those of {}", origin, format.version);
+  if (settings.entries().empty()) throw_usage("{}: found no keys, needs those of {}", origin, format.version);
   const std::string stem = std::filesystem::path(origin).stem().string();
   RecipeReading reading{
       .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};

@@ -12,7 +12,7 @@
 namespace wt {
 
 void Settings::put(const std::string& key, Value value) {
-  const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   if (at == entries_.end())
     entries_.push_back({key, std::move(value)});
   else
@@ -20,16 +20,16 @@ void Settings::put(const std::string& key, Value value) {
 }
 
 const Settings::Value* Settings::find(const std::string& key) const {
-  const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   return at == entries_.end() || at->value.is_null() ? nullptr : &at->value;
 }
 
 bool Settings::mentions(const std::string& key) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  return std::ranges::any_of(entries_, [&](const Entry& e) { return e.key == key; });
 }
 
 bool Settings::has_under(const std::string& prefix) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key.starts_with(prefix + "."); });
+  return std::ranges::any_of(entries_, [&](const Entry& e) { return e.key.starts_with(prefix + "."); });
 }
 
 Settings::Value Settings::value(const std::string& key) {
@@ -39,7 +39,7 @@ Settings::Value Settings::value(const std::string& key) {
 }
 
 void Settings::fail(const std::string& key, const std::string& message) const {
-  throw_error(Code::usage, "{}: {}: {}", origin_, key, message);
+  throw_usage("{}: {}: {}", origin_, key, message);
 }
 
 std::int64_t Settings::integer(const std::string& key, std::int64_t fallback, std::int64_t minimum) {
@@ -86,7 +86,7 @@ std::vector<std::string> Settings::texts(const std::string& key) {
 Settings::Value Settings::resolved(const Value& value, int depth) {
   constexpr std::int64_t kMostFollowed = 1 << 16;  // a few lists of references can stand for any number of values
   if (depth > 0 && ++followed_ > kMostFollowed)
-    throw_error(Code::usage, "{}: found references that stand for more than {} values", origin_, kMostFollowed);
+    throw_usage("{}: found references that stand for more than {} values", origin_, kMostFollowed);
   if (value.is_array()) {
     Value out = Value::array();
     for (const Value& one : value) out.push_back(resolved(one, depth));
@@ -102,8 +102,7 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
     static const Value kNothing;
     if (found == nullptr && mentions(key)) found = &kNothing;
     if (found == nullptr || depth >= kDeepest)
-      throw_error(Code::usage, "{}: found '{}', needs a reference to a key of this file with a value of its own",
-                  origin_, text);
+      throw_usage("{}: found '{}', needs a reference to a key of this file with a value of its own", origin_, text);
     read_.insert(key);
     Value there = resolved(*found, depth + 1);
     if (begin == 0 && end + 1 == text.size()) return there;
@@ -113,7 +112,7 @@ Settings::Value Settings::resolved(const Value& value, int depth) {
                                      : there.dump());
     constexpr std::size_t kLongest = 1 << 16;  // each reference may stand for two of the next
     if (text.size() > kLongest)
-      throw_error(Code::usage, "{}: found references that stand for a text of more than {} bytes", origin_, kLongest);
+      throw_usage("{}: found references that stand for a text of more than {} bytes", origin_, kLongest);
   }
   return text;
 }

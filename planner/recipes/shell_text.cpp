@@ -1,6 +1,5 @@
 // Command lines. Reads the parts of the shell's language that launch scripts use: quotes, comments, continued lines,
 // variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). Runs nothing.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
@@ -28,9 +27,8 @@ class Script {
     std::ptrdiff_t most = -1;
     while (at_ < text_.size()) {
       const Words words = statement();
-      const std::ptrdiff_t flags = std::count_if(words.begin(), words.end(), [](const std::string& word) {
-        return word.starts_with("--") || word.find('=') != std::string::npos;
-      });
+      const std::ptrdiff_t flags = std::ranges::count_if(
+          words, [](const std::string& word) { return word.starts_with("--") || word.find('=') != std::string::npos; });
       if (flags > most && !words.empty()) best = words, most = flags;
     }
     return best;
@@ -122,7 +120,7 @@ class Script {
         const bool apart = splits && (quote == 0 || values.size() > 1);
         for (std::size_t i = 0; i < values.size(); ++i) {
           if ((made_ += values[i].size() + 1) > kMostMade)
-            throw_error(Code::usage, "{}: found variables that stand for more than {} bytes", origin_, kMostMade);
+            throw_usage("{}: found variables that stand for more than {} bytes", origin_, kMostMade);
           if (apart && i > 0) out.push_back(std::exchange(word, ""));
           word += (!apart && i > 0 ? " " : "") + values[i];
         }
@@ -201,8 +199,8 @@ std::string shell_word(const Settings::Value& value) {
 
 /// Only letters, digits, _ and `others`.
 bool is_plain(const std::string& word, const std::string& others) {
-  return !word.empty() && std::all_of(word.begin(), word.end(),
-                                      [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
+  return !word.empty() &&
+         std::ranges::all_of(word, [&](char c) { return is_name(c) || others.find(c) != std::string::npos; });
 }
 
 std::string in_quotes(const std::string& word) {
@@ -239,7 +237,7 @@ Settings settings_from_shell(const std::string& text, const std::string& origin)
       values.push_back(scalar_of_word(flag.substr(equals + 1))), flag.resize(equals);
     else
       while (i + 1 < words.size() && !ends_values(words[i + 1])) values.push_back(scalar_of_word(words[++i]));
-    std::replace(flag.begin(), flag.end(), '_', '-');
+    std::ranges::replace(flag, '_', '-');
     out.put(flag, values.empty() ? Settings::Value(true) : values.size() == 1 ? values[0] : values);
   }
   return out;

@@ -3,7 +3,6 @@
 #include <toml++/toml.h>
 
 #include <map>
-#include <sstream>
 
 #include "configs/base/error.hpp"
 #include "planner/recipes/settings.hpp"
@@ -21,7 +20,7 @@ Settings::Value value_of_toml(const toml::node& node, const std::string& origin)
   if (const auto whole = node.value_exact<std::int64_t>()) return *whole;
   if (const auto number = node.value_exact<double>()) return *number;
   if (const auto flag = node.value_exact<bool>()) return *flag;
-  throw_error(Code::usage, "{}:{}: found a date or a table in a list, needs numbers, texts or lists of them", origin,
+  throw_usage("{}:{}: found a date or a table in a list, needs numbers, texts or lists of them", origin,
               node.source().begin.line);
 }
 
@@ -50,8 +49,8 @@ Settings settings_from_toml(const std::string& text, const std::string& origin) 
   try {
     add_table(toml::parse(text, origin), "", out);
   } catch (const toml::parse_error& error) {
-    throw_error(Code::usage, "{}:{}: found broken TOML, needs a file that torchtitan reads: {}", origin,
-                error.source().begin.line, error.description());
+    throw_usage("{}:{}: found broken TOML, needs a file that torchtitan reads: {}", origin, error.source().begin.line,
+                error.description());
   }
   return out;
 }

@@ -152,7 +152,7 @@ std::vector<std::int64_t> read_titan_parts(RecipeReading& reading) {
   for (const Settings::Value& part : parts) {
     if (!part.is_array())
       reading.in.fail("parallelism.module_fqns_per_model_part", "needs a list of lists of module names");
-    out.push_back(std::count_if(part.begin(), part.end(), [](const Settings::Value& module) {
+    out.push_back(std::ranges::count_if(part, [](const Settings::Value& module) {
       return module.is_string() && module.get<std::string>().starts_with("layers.");
     }));
   }

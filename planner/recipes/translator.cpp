@@ -1,13 +1,11 @@
 #include "planner/recipes/translator.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <type_traits>
 #include <utility>
 
-#include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 
@@ -211,7 +209,7 @@ std::string short_text(const Flat& flat, const std::string& key) {
   const auto found = flat.find(key);
   if (found == flat.end()) return "the default";
   std::string text = found->second;
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text.empty() ? "nothing" : text.size() > kShown ? text.substr(0, kShown) + "..." : text;
 }
 

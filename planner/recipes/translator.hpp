@@ -1,6 +1,5 @@
 // The parts of every format: writing a run with its keys, and reading them. recipe.cpp does the rest.
 #pragma once
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>

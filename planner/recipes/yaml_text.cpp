@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <variant>
 
 #include "configs/base/error.hpp"
@@ -27,7 +26,7 @@ std::vector<std::pair<std::string, YAML::Node>> entries_of(const YAML::Node& map
   constexpr const char* kMerge = "<<";
   std::vector<std::pair<std::string, YAML::Node>> out;
   const auto has = [&](const std::string& name) {
-    return std::any_of(out.begin(), out.end(), [&](const auto& entry) { return entry.first == name; });
+    return std::ranges::any_of(out, [&](const auto& entry) { return entry.first == name; });
   };
   for (const auto& entry : map)
     if (entry.first.Scalar() != kMerge || !(entry.second.IsMap() || entry.second.IsSequence()))
@@ -62,7 +61,7 @@ using KeySet = std::set<std::string>;
 
 bool is_list_of_maps(const YAML::Node& node) {
   return node.IsSequence() && node.size() > 0 &&
-         std::all_of(node.begin(), node.end(), [](const YAML::Node& one) { return one.IsMap(); });
+         std::ranges::all_of(node, [](const YAML::Node& one) { return one.IsMap(); });
 }
 
 void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spread, Settings& out) {
@@ -168,7 +167,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& origin) 
 Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
   Settings out(origin);
   const YAML::Node root = load_yaml(text, origin);
-  if (!root.IsMap()) throw_error(Code::usage, "{}: found no map, needs YAML with one", origin);
+  if (!root.IsMap()) throw_usage("{}: found no map, needs YAML with one", origin);
   add_map(root, "", spread, out);
   return out;
 }

@@ -39,9 +39,8 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
   std::vector<std::size_t> simulated;
   for (std::size_t i = 0; i < search.candidates.size(); ++i)
     if (search.candidates[i].result) simulated.push_back(i);
-  std::stable_sort(simulated.begin(), simulated.end(), [&](std::size_t a, std::size_t b) {
-    return search.candidates[a].value < search.candidates[b].value;
-  });
+  std::ranges::stable_sort(
+      simulated, [&](std::size_t a, std::size_t b) { return search.candidates[a].value < search.candidates[b].value; });
   std::vector<std::size_t> leaders{search.best, search.chosen};
   constexpr double kFar = 1.5;  // about the ends of the intervals of published steps
   for (const auto& [computation, communication] :

@@ -6,7 +6,7 @@
 namespace wt {
 namespace {
 
-double least_of(const std::vector<double>& steps_s) { return *std::min_element(steps_s.begin(), steps_s.end()); }
+double least_of(const std::vector<double>& steps_s) { return *std::ranges::min_element(steps_s); }
 
 }  // namespace
 

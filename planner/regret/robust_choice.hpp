@@ -6,7 +6,6 @@
 // per stage. A layout's step is then scaled by its relative change at even loads.
 #pragma once
 #include <array>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "configs/base/number.hpp"
@@ -169,7 +168,7 @@ GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std
 }
 
 GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatch, Exchanges exchanges) {
-  auto policy = std::find(policies_.begin(), policies_.end(), l.recompute);
+  auto policy = std::ranges::find(policies_, l.recompute);
   if (policy == policies_.end()) policy = policies_.insert(policies_.end(), l.recompute);
   return {l.tensor,
           l.sequence_parallel,

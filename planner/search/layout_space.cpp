@@ -24,7 +24,7 @@ std::vector<std::int64_t> divisors(std::int64_t n) {
 /// The values that the study names, else `usual`; sorted, without repeats.
 std::vector<std::int64_t> choices(std::vector<std::int64_t> wanted, std::vector<std::int64_t> usual) {
   if (wanted.empty()) return usual;
-  std::sort(wanted.begin(), wanted.end());
+  std::ranges::sort(wanted);
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   return wanted;
 }
@@ -33,7 +33,7 @@ template <typename T>
 std::vector<T> choices(const std::vector<T>& wanted, const std::vector<T>& usual) {
   std::vector<T> out;
   for (const T& value : wanted.empty() ? usual : wanted)
-    if (std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+    if (std::ranges::find(out, value) == out.end()) out.push_back(value);
   return out;
 }
 
@@ -103,8 +103,7 @@ void check_asked(const SearchProblem& p) {
   check(s.recompute, [](Layout& l, const Recompute& v) { l.recompute = v; });
   for (const std::int64_t copies : s.expert_copies)
     if (copies > 0 && stack.placement != PlacementSupport::copies)
-      throw_error(Code::usage, "stack {}: found expert_copies {}, which its trainer does not run", p.stack.name,
-                  copies);
+      throw_usage("stack {}: found expert_copies {}, which its trainer does not run", p.stack.name, copies);
 }
 
 }  // namespace
@@ -140,7 +139,7 @@ std::vector<Recompute> LayoutSpace::recompute_of(const Layout& l) const {
   const auto add = [&](Which which, std::int64_t n) {
     Recompute some;
     some.add({Module::block, {{which, n, 0}}});
-    if (std::find(out.begin(), out.end(), some) == out.end()) out.push_back(std::move(some));
+    if (std::ranges::find(out, some) == out.end()) out.push_back(std::move(some));
   };
   for (const Which which : problem_.stack.layouts.recompute_blocks)
     for (std::int64_t part = 1; part < kParts; ++part)
@@ -206,9 +205,8 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
           const bool resident =
               !resharded && !every && (l.tensor > 1 || staged || problem_.stack.memory.resident_weights);
           if (resident && !even) continue;
-          const bool overlaps =
-              resident && l.expert > 1 && problem_.stack.exchange_overlap &&
-              std::find(stack.overlaps.begin(), stack.overlaps.end(), l.schedule) != stack.overlaps.end();
+          const bool overlaps = resident && l.expert > 1 && problem_.stack.exchange_overlap &&
+                                std::ranges::find(stack.overlaps, l.schedule) != stack.overlaps.end();
           for (const Dispatcher dispatcher : dispatchers)
             for (const bool overlap :
                  choices(s.exchange_overlap, overlaps ? std::vector<bool>{false, true} : std::vector<bool>{false}))
@@ -257,8 +255,7 @@ std::optional<LayoutGroup> LayoutSpace::group_of(Layout l, const Microbatches& s
   each_keeping(l, sequences.count, [&](const Keeping& k) {
     ++group.members;
     const Exchange exchange{k.dispatcher, k.overlap, k.graphs};
-    if (std::find(group.exchanges.begin(), group.exchanges.end(), exchange) == group.exchanges.end())
-      group.exchanges.push_back(exchange);
+    if (std::ranges::find(group.exchanges, exchange) == group.exchanges.end()) group.exchanges.push_back(exchange);
     if (!least || rank(k) > rank(*least)) least = k;
   });
   if (!least) return {};
@@ -352,7 +349,7 @@ std::vector<Placement> LayoutSpace::placements(std::int64_t expert, bool whole) 
   const std::vector<std::int64_t>& asked = problem_.space.expert_copies;
   std::vector<Placement> out;
   const auto planned = problem_.placements.find(expert);
-  if (asked.empty() || std::find(asked.begin(), asked.end(), 0) != asked.end())
+  if (asked.empty() || std::ranges::find(asked, 0) != asked.end())
     out.push_back(planned == problem_.placements.end() ? Placement{} : planned->second);
   const auto copies = problem_.copies.find(expert);
   if (copies != problem_.copies.end() && !whole) out.insert(out.end(), copies->second.begin(), copies->second.end());
@@ -370,7 +367,7 @@ std::vector<std::pair<std::int64_t, bool>> LayoutSpace::expert_degrees(std::int6
   std::vector<bool> whole{false};
   if (tensor > 1 && experts > 0) {
     const auto& asked = problem_.space.expert_tensor_degrees;
-    const auto has = [&](std::int64_t degree) { return std::find(asked.begin(), asked.end(), degree) != asked.end(); };
+    const auto has = [&](std::int64_t degree) { return std::ranges::find(asked, degree) != asked.end(); };
     whole.clear();
     if (asked.empty() || has(tensor)) whole.push_back(false);
     if (asked.empty() || has(1)) whole.push_back(true);

@@ -21,8 +21,8 @@ void choose(const SearchProblem& p, SearchResult& r) {
   const double best = r.candidates[r.best].value;
   for (std::size_t i = 0; i < r.candidates.size(); ++i)
     if (r.candidates[i].result && r.candidates[i].value <= best * (1 + p.space.tie)) r.ties.push_back(i);
-  std::stable_sort(r.ties.begin(), r.ties.end(),
-                   [&](std::size_t a, std::size_t b) { return r.candidates[a].value < r.candidates[b].value; });
+  std::ranges::stable_sort(r.ties,
+                           [&](std::size_t a, std::size_t b) { return r.candidates[a].value < r.candidates[b].value; });
   r.chosen = r.ties.front();
   for (std::size_t i : r.ties)
     if (more_robust(r.candidates[i], r.candidates[r.chosen])) r.chosen = i;
@@ -102,11 +102,10 @@ class Search {
   void queue_groups() {
     groups_ = space_.groups();
     if (groups_.empty())
-      throw_error(
-          Code::finding,
-          "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's search "
-          "axes to auto, or choose a batch that more GPUs divide",
-          p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
+      throw_error(Code::finding,
+                  "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's "
+                  "search axes to auto, or choose a batch that more GPUs divide",
+                  p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const LayoutGroup& g = groups_[i];
       if (i % 64 == 0)
@@ -219,12 +218,11 @@ class Search {
     };
     for (const UnopenedGroup& g : result_.groups) take(g.layout, g.memory_bytes);
     for (const Candidate& c : result_.candidates) take(c.layout, c.memory_bytes);
-    throw_error(
-        Code::finding,
-        "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use more "
-        "GPUs, GPUs with more memory, or a shorter sequence",
-        nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
-        format_bytes(p_.memory_limit_bytes));
+    throw_error(Code::finding,
+                "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use "
+                "more GPUs, GPUs with more memory, or a shorter sequence",
+                nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
+                format_bytes(p_.memory_limit_bytes));
   }
 
   /// The objective is infinite for all remaining layouts.

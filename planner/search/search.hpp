@@ -5,7 +5,6 @@
 // "Proved" is about the model, not the world: no layout of the space has a smaller objective when simulated. The
 // certificate says what the proof rests on, and the tests verify it from the candidates and groups alone.
 #pragma once
-#include <array>
 #include <functional>
 #include <map>
 #include <memory>

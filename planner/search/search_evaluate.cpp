@@ -2,7 +2,6 @@
 #include "planner/search/search_evaluate.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -22,8 +21,7 @@ namespace {
 /// Largest over mean rows of the expert ranks, from one layer's shares.
 double imbalance(const std::vector<double>& shares, const Layout& layout, std::int64_t layer) {
   const std::vector<double> rows = rows_received({shares}, layout, layer);
-  return *std::max_element(rows.begin(), rows.end()) * as_double(layout.expert) /
-         std::accumulate(rows.begin(), rows.end(), 0.0);
+  return *std::ranges::max_element(rows) * as_double(layout.expert) / std::accumulate(rows.begin(), rows.end(), 0.0);
 }
 
 /// For each kind of node: the first rank on it that is the busiest of its expert group.
@@ -94,7 +92,7 @@ std::int64_t busiest_rank(const SearchProblem& problem, const Layout& layout, co
     const std::vector<double> rows = rows_received({routing.counts(0, 0, layer, 0)}, layout, layer);
     for (std::size_t e = 0; e < load.size(); ++e) load[e] += rows[e];
   }
-  return std::max_element(load.begin(), load.end()) - load.begin();
+  return std::ranges::max_element(load) - load.begin();
 }
 
 double mean_imbalance(const SearchProblem& problem, const Layout& layout) {

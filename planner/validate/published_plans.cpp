@@ -1,7 +1,6 @@
 #include "planner/validate/published_plans.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
@@ -25,7 +24,7 @@ double usable_memory_bytes(const std::string& gpu) {
       if (const auto sheet = data_sheet(cluster.gpu_name); sheet && sheet->name == wanted->name)
         return cluster.usable_memory_bytes;
     }
-  throw_error(Code::usage, "published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
+  throw_usage("published plans: found a run on {}, needs a GPU of a cluster in configs/clusters", gpu);
 }
 
 PredictedPlan predicted(const SearchProblem& problem, const Layout& layout) {

@@ -5,7 +5,6 @@
 // plans asks it.
 #pragma once
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>

@@ -2,12 +2,13 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
+#include "configs/base/enum_words.hpp"
 #include "configs/base/quantity.hpp"
 
 namespace wt {
 namespace {
+
+constexpr const char* kOptions[] = {"go on as it is", "spare", "shrink", "wait for repair"};
 
 using Known = std::optional<double>;
 
@@ -60,25 +61,10 @@ Alternative wait(const LossFigures& f) {
 
 }  // namespace
 
-std::string to_string(RecoveryOption option) {
-  switch (option) {
-    case RecoveryOption::go_on:
-      return "go on as it is";
-    case RecoveryOption::spare:
-      return "spare";
-    case RecoveryOption::shrink:
-      return "shrink";
-    case RecoveryOption::wait:
-      return "wait for repair";
-  }
-  return "";
-}
+std::string to_string(RecoveryOption option) { return word_for(option, kOptions); }
 
 std::optional<RecoveryOption> recovery_option_from(const std::string& words) {
-  for (const RecoveryOption option :
-       {RecoveryOption::go_on, RecoveryOption::spare, RecoveryOption::shrink, RecoveryOption::wait})
-    if (to_string(option) == words) return option;
-  return {};
+  return enumerator_of<RecoveryOption>(words, kOptions);
 }
 
 std::vector<Alternative> alternatives(const LossFigures& figures) {

@@ -10,18 +10,20 @@
 #include "planner/watch/unknown.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
-constexpr const char* kSchema = "windtunnel.decision/1";
 
-json alternative_json(const Alternative& a) {
-  return {{"way", to_string(a.option)},
-          {"possible", a.possible},
-          {"lost_s", or_unknown(a.lost_s)},
-          {"goodput", or_unknown(a.goodput)},
-          {"note", a.note}};
+static void to_json(json& out, const Alternative& a) {
+  out = {{"way", to_string(a.option)},
+         {"possible", a.possible},
+         {"lost_s", or_unknown(a.lost_s)},
+         {"goodput", or_unknown(a.goodput)},
+         {"note", a.note}};
 }
+
+namespace {
+
+constexpr const char* kSchema = "windtunnel.decision/1";
 
 json action_json(const WatchAction& a) {
   json out = {{"hook", to_string(a.hook)}};
@@ -29,8 +31,8 @@ json action_json(const WatchAction& a) {
   if (a.hook != HookKind::start) return out;
   out["layout"] = a.layout;
   out["excluded"] = a.excluded;
-  out["skipped"] = to_json(a.skipped);
-  if (a.rollback) out["rollback"] = to_json(*a.rollback);
+  out["skipped"] = a.skipped;
+  if (a.rollback) out["rollback"] = *a.rollback;
   return out;
 }
 
@@ -46,15 +48,13 @@ json decision_json(const std::string& run, const WatchVerdict& verdict, const Ho
               {"run", run},
               {"rule", verdict.signals.empty() ? json() : json(verdict.signals.front().rule)},
               {"why", verdict.why},
-              {"signals", json::array()},
+              {"signals", verdict.signals},
               {"diagnosis", nullptr},
-              {"alternatives", json::array()},
+              {"alternatives", verdict.alternatives},
               {"way", verdict.option ? json(to_string(*verdict.option)) : json()},
               {"action", verdict.action ? action_json(*verdict.action) : json()},
               {"outcome", end ? end_json(*end) : json()},
-              {"ledger", ledger ? to_json(*ledger) : json()}};
-  for (const WatchSignal& signal : verdict.signals) out["signals"].push_back(to_json(signal));
-  for (const Alternative& each : verdict.alternatives) out["alternatives"].push_back(alternative_json(each));
+              {"ledger", ledger ? json(*ledger) : json()}};
   if (const auto& d = verdict.diagnosis)
     out["diagnosis"] = {{"ailment", to_string(d->ailment)}, {"reason", d->reason}, {"confidence", d->confidence}};
   return out;
@@ -81,7 +81,7 @@ NodeLedger read_ledger(const std::filesystem::path& run_folder) {
   if (!std::filesystem::exists(file)) return {};
   const std::string all = read_file(file, "the decisions of an earlier watch");
   std::size_t end = all.find_last_of('\n');  // an incomplete line may follow
-  for (std::int64_t number = std::count(all.begin(), all.end(), '\n'); number > 0; --number) {
+  for (std::int64_t number = std::ranges::count(all, '\n'); number > 0; --number) {
     const std::size_t before = end == 0 ? std::string::npos : all.find_last_of('\n', end - 1);
     const std::size_t begin = before == std::string::npos ? 0 : before + 1;
     const std::string origin = fmt::format("{}:{}", file.string(), number);

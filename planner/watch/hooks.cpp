@@ -35,8 +35,7 @@ std::vector<std::string> names_in(const std::string& word) {
     const std::size_t close = word.find('}', open);
     if (close == std::string::npos) break;
     const std::string name = word.substr(open + 1, close - open - 1);
-    const bool plain =
-        !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+    const bool plain = !name.empty() && std::ranges::all_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
     if (plain) out.push_back(name);
     open = plain ? close : open + 1;
   }
@@ -97,12 +96,11 @@ void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& wo
                  i);
       if (i == 0) map.fail("command", fmt::format("found {{{}}} as the program, needs a fixed one", name), i);
       if (is_script(words, i))
-        map.fail(
-            "command",
-            fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, which "
-                        "reads it as \"$1\", or to a script of your own",
-                        name, words[0]),
-            i);
+        map.fail("command",
+                 fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, "
+                             "which reads it as \"$1\", or to a script of your own",
+                             name, words[0]),
+                 i);
       writes = writes || name == "output";
     }
   if (kind == HookKind::sweep && !writes) map.fail("command", "found no {output}, needs the file that it writes");
@@ -143,10 +141,10 @@ void check_start(const WatchHooks& hooks, const WatchRules& rules) {
   if (lost == rules.signals.end()) return;
   for (const std::string& word : hooks.commands.at(HookKind::start).words)
     if (std::ranges::count(names_in(word), "layout") > 0) return;
-  throw_error(Code::usage,
-              "{}: start.command: found no {{layout}}, which the rule '{}' needs: a run goes back to an older "
-              "checkpoint by the run file that it is started with",
-              hooks.file.string(), lost->name);
+  throw_usage(
+      "{}: start.command: found no {{layout}}, which the rule '{}' needs: a run goes back to an older checkpoint by "
+      "the run file that it is started with",
+      hooks.file.string(), lost->name);
 }
 
 std::vector<std::string> filled_in(const HookCommand& command, const HookValues& values) {

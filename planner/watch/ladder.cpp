@@ -7,7 +7,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -55,8 +54,7 @@ std::optional<WatchVerdict> Ladder::look(const RunSnapshot& snapshot) {
 }
 
 bool Ladder::is_new(const std::vector<WatchSignal>& signals) const {
-  return std::any_of(signals.begin(), signals.end(),
-                     [&](const WatchSignal& signal) { return !handled_rules_.contains(signal.rule); });
+  return std::ranges::any_of(signals, [&](const WatchSignal& signal) { return !handled_rules_.contains(signal.rule); });
 }
 
 std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
@@ -246,7 +244,7 @@ void Ladder::swept(const HealthVerdict& verdict) {
   const auto certain = [&](const std::string& node) { return ledger_.cordoned.contains(node); };
   if (!first_sweep_) {
     if (guilty.empty()) return start_as_it_was("the sweep holds nothing against any node");
-    if (std::all_of(guilty.begin(), guilty.end(), certain)) return conclude(guilty);
+    if (std::ranges::all_of(guilty, certain)) return conclude(guilty);
     first_sweep_ = guilty;
     return plan(HookKind::sweep, fmt::format("a second time, to be sure of {}", fmt::join(guilty, ", ")));
   }
@@ -376,8 +374,7 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
 /// The most severe cause of the signals.
 std::string Ladder::cause() const {
   for (const char* cause : {"silence", "loss"})
-    if (std::any_of(problem_.signals.begin(), problem_.signals.end(),
-                    [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
+    if (std::ranges::any_of(problem_.signals, [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
       return cause;
   return "pace";
 }

@@ -2,13 +2,24 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 
 namespace wt {
 
 using nlohmann::json;
+
+static void to_json(json& out, const CauseCount& count) {
+  out = {{"restarts", count.restarts}, {"step", count.step}, {"helped", count.helped}};
+  if (count.back_to) out["back_to"] = *count.back_to;
+}
+static void to_json(json& out, const StartedTrial& trial) {
+  out = {{"signal", trial.signal},     {"unix_s", trial.unix_s},
+         {"excluded", trial.excluded}, {"way", trial.option ? json(to_string(*trial.option)) : json()},
+         {"layout", trial.layout},     {"step_factor", trial.step_factor}};
+}
+WT_TO_JSON(CordonedNode, unix_s, back)
 
 namespace {
 
@@ -23,15 +34,6 @@ WatchSignal signal_from(const JsonReader& in) {
   out.reference = in.at("reference").finite(), out.limit = in.at("limit").finite();
   out.first_step = in.at("first_step").integer(), out.last_step = in.at("last_step").integer();
   return out;
-}
-
-json to_json(const StartedTrial& trial) {
-  return {{"signal", wt::to_json(trial.signal)},
-          {"unix_s", trial.unix_s},
-          {"excluded", trial.excluded},
-          {"way", trial.option ? json(to_string(*trial.option)) : json()},
-          {"layout", trial.layout},
-          {"step_factor", trial.step_factor}};
 }
 
 CauseCount count_from(const JsonReader& in) {
@@ -63,7 +65,7 @@ Rollback rollback_from(const JsonReader& in) {
 StartedTrial trial_from(const JsonReader& in) {
   StartedTrial out;
   out.signal = signal_from(in.at("signal")), out.unix_s = in.at("unix_s").non_negative();
-  for (const JsonReader& node : in.at("excluded").elements()) out.excluded.push_back(node.string());
+  out.excluded = in.at("excluded").strings();
   if (const JsonReader way = in.at("way"); !way.value().is_null()) {
     out.option = recovery_option_from(way.string());
     if (!out.option) way.fail(way.string(), "one of the alternatives");
@@ -74,25 +76,21 @@ StartedTrial trial_from(const JsonReader& in) {
 
 }  // namespace
 
-json to_json(const WatchSignal& s) {
-  return {{"rule", s.rule},
-          {"metric", to_string(s.metric)},
-          {"value", std::isfinite(s.value) ? json(s.value) : json()},
-          {"reference", s.reference},
-          {"limit", s.limit},
-          {"first_step", s.first_step},
-          {"last_step", s.last_step}};
+void to_json(json& out, const WatchSignal& s) {
+  out = {{"rule", s.rule},
+         {"metric", to_string(s.metric)},
+         {"value", std::isfinite(s.value) ? json(s.value) : json()},
+         {"reference", s.reference},
+         {"limit", s.limit},
+         {"first_step", s.first_step},
+         {"last_step", s.last_step}};
 }
 
-json to_json(const Rollback& r) {
-  return {{"step", r.step}, {"bad_step", r.bad_step}, {"skipped", to_json(std::vector{r.skipped})}};
+void to_json(json& out, const Rollback& r) {
+  out = {{"step", r.step}, {"bad_step", r.bad_step}, {"skipped", std::vector{r.skipped}}};
 }
 
-json to_json(const std::vector<BatchRange>& ranges) {
-  json out = json::array();
-  for (const BatchRange& range : ranges) out.push_back({range.first, range.last});
-  return out;
-}
+void to_json(json& out, const BatchRange& range) { out = {range.first, range.last}; }
 
 std::vector<std::string> NodeLedger::excluded() const {
   std::vector<std::string> out;
@@ -101,22 +99,10 @@ std::vector<std::string> NodeLedger::excluded() const {
   return out;
 }
 
-json to_json(const NodeLedger& ledger) {
-  json cordoned = json::object(), causes = json::object();
-  for (const auto& [node, state] : ledger.cordoned) cordoned[node] = {{"unix_s", state.unix_s}, {"back", state.back}};
-  for (const auto& [cause, count] : ledger.causes) {
-    causes[cause] = {{"restarts", count.restarts}, {"step", count.step}, {"helped", count.helped}};
-    if (count.back_to) causes[cause]["back_to"] = *count.back_to;
-  }
-  return {{"cordoned", cordoned},
-          {"causes", causes},
-          {"spares_used", ledger.spares_used},
-          {"layout", ledger.layout},
-          {"step_factor", ledger.step_factor},
-          {"skipped", to_json(ledger.skipped)},
-          {"rollback", ledger.rollback ? to_json(*ledger.rollback) : json()},
-          {"breaker", ledger.breaker},
-          {"trial", ledger.trial ? to_json(*ledger.trial) : json()}};
+void to_json(json& out, const NodeLedger& ledger) {
+  out = {{"cordoned", ledger.cordoned}, {"causes", ledger.causes},           {"spares_used", ledger.spares_used},
+         {"layout", ledger.layout},     {"step_factor", ledger.step_factor}, {"skipped", ledger.skipped},
+         {"rollback", ledger.rollback}, {"breaker", ledger.breaker},         {"trial", ledger.trial}};
 }
 
 NodeLedger ledger_from_json(const json& document, const std::string& origin) {

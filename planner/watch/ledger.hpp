@@ -52,12 +52,12 @@ struct NodeLedger {
   std::vector<std::string> excluded() const;
 };
 
-nlohmann::json to_json(const WatchSignal& signal);
+void to_json(nlohmann::json& out, const WatchSignal& signal);
 /// {"step": 800, "bad_step": 907, "skipped": [[801, 1000]]}
-nlohmann::json to_json(const Rollback& rollback);
-/// [[801, 1000], ...]: first and last batch of each range.
-nlohmann::json to_json(const std::vector<BatchRange>& ranges);
-nlohmann::json to_json(const NodeLedger& ledger);
+void to_json(nlohmann::json& out, const Rollback& rollback);
+/// [801, 1000]: first and last batch.
+void to_json(nlohmann::json& out, const BatchRange& range);
+void to_json(nlohmann::json& out, const NodeLedger& ledger);
 NodeLedger ledger_from_json(const nlohmann::json& document, const std::string& origin);
 
 }  // namespace wt

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostSteps = 10'000;
 template <typename Enum>
 Enum word_of(YamlMap& map, const std::string& key, const std::vector<std::string>& words) {
   const std::string found = map.choice(key, words);
-  return static_cast<Enum>(std::find(words.begin(), words.end(), found) - words.begin());
+  return static_cast<Enum>(std::ranges::find(words, found) - words.begin());
 }
 
 double time_above_0(YamlMap& map, const std::string& key) {

@@ -2,7 +2,6 @@
 // YAML file; presets in configs/watch.
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>

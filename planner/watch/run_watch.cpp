@@ -9,7 +9,6 @@
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
-#include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/watch/decision_log.hpp"
 #include "trainer/run_folder/files.hpp"
@@ -18,23 +17,21 @@ namespace wt {
 namespace {
 
 const WatchSignal* signal_of(const std::vector<WatchSignal>& signals, std::initializer_list<WatchedMetric> metrics) {
-  const auto found = std::find_if(signals.begin(), signals.end(), [&](const WatchSignal& signal) {
-    return std::find(metrics.begin(), metrics.end(), signal.metric) != metrics.end();
-  });
+  const auto found = std::ranges::find_if(
+      signals, [&](const WatchSignal& signal) { return std::ranges::find(metrics, signal.metric) != metrics.end(); });
   return found == signals.end() ? nullptr : &*found;
 }
 
 /// Names become arguments of commands, some of which expand lists of hosts ("n[1-8]", "ALL").
 void check_names(const FleetObservation& fleet) {
   for (const NodeObservation& node : fleet.nodes) {
-    const bool word = std::all_of(node.name.begin(), node.name.end(),
-                                  [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+    const bool word = std::ranges::all_of(
+        node.name, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
     if (node.name.empty() || !std::isalnum(static_cast<unsigned char>(node.name.front())) || !word ||
         node.name == "ALL")
-      throw_error(
-          Code::usage,
-          "found a node named '{}', allowed are letters, digits, '.', '_' and '-', the first a letter or digit, "
-          "and not ALL",
+      throw_usage(
+          "found a node named '{}', allowed are letters, digits, '.', '_' and '-', the first a letter or digit, and "
+          "not ALL",
           node.name);
   }
 }
@@ -46,8 +43,7 @@ bool has_fewer_ranks(const std::filesystem::path& run, const std::filesystem::pa
 /// Whether nothing in the fleet could be judged.
 bool says_nothing(const HealthVerdict& verdict) {
   return verdict.comparisons == 0 && verdict.shared.empty() &&
-         std::all_of(verdict.nodes.begin(), verdict.nodes.end(),
-                     [](const NodeVerdict& node) { return node.findings.empty(); });
+         std::ranges::all_of(verdict.nodes, [](const NodeVerdict& node) { return node.findings.empty(); });
 }
 
 }  // namespace
@@ -201,7 +197,7 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
     const FleetObservation fleet = read_fleet({file});
     check_names(fleet);
     out.sweep = judge(fleet);
-    if (says_nothing(out.sweep)) throw_error(Code::usage, "{}: holds nothing that can be judged", file.string());
+    if (says_nothing(out.sweep)) throw_usage("{}: holds nothing that can be judged", file.string());
   } catch (const Error& e) {
     out.end.how = HookEnd::How::no_answer;
     out.end.said = e.what();

@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 
 #include "configs/base/folder_lock.hpp"
 #include "planner/watch/hooks.hpp"

@@ -168,14 +168,12 @@ std::vector<WatchSignal> RunSignals::lost_since(double unix_s) const {
 }
 
 std::optional<bool> RunSignals::recovered(const WatchSignal& signal, double since_unix_s, std::int64_t steps) const {
-  const auto fresh = std::find_if(run_.steps.begin(), run_.steps.end(),
-                                  [&](const TrainingStep& s) { return s.unix_s > since_unix_s; });
+  const auto fresh = std::ranges::find_if(run_.steps, [&](const TrainingStep& s) { return s.unix_s > since_unix_s; });
   const std::size_t all = run_.steps.size(), judged = static_cast<std::size_t>(steps);
   const auto count = static_cast<std::size_t>(run_.steps.end() - fresh);
   if (signal.metric == WatchedMetric::silence) return count > 0 ? std::optional(true) : std::nullopt;
   if (is_loss_metric(signal.metric) && diverged(all) && run_.diverged->unix_s > since_unix_s) return false;
-  const auto rule = std::find_if(rules_.signals.begin(), rules_.signals.end(),
-                                 [&](const SignalRule& r) { return r.name == signal.rule; });
+  const auto rule = std::ranges::find_if(rules_.signals, [&](const SignalRule& r) { return r.name == signal.rule; });
   if (rule == rules_.signals.end() || count < judged) return {};
   const auto value = median_of(values_[static_cast<std::size_t>(rule - rules_.signals.begin())], all - judged, all);
   if (!value) return {};

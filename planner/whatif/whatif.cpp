@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 
 #include "configs/base/statistics.hpp"
-#include "configs/base/yaml.hpp"
 
 namespace wt {
 namespace {
@@ -25,7 +23,7 @@ std::vector<std::vector<std::string>> combinations(const std::vector<KeyValuesOf
       }
     rows = std::move(longer);
     if (rows.size() > kMostRows)
-      throw_error(Code::usage, "whatif: found more than {} combinations of swept values; sweep fewer", kMostRows);
+      throw_usage("whatif: found more than {} combinations of swept values; sweep fewer", kMostRows);
   }
   return rows;
 }
@@ -46,7 +44,7 @@ void correlate(WhatIf& result) {
     std::vector<double> numbers, days;
     for (const WhatIfRow& row : result.rows) {
       if (!row.plan) continue;
-      const auto at = std::find(axis.values.begin(), axis.values.end(), row.values[k]);
+      const auto at = std::ranges::find(axis.values, row.values[k]);
       numbers.push_back(axis.numbers[static_cast<std::size_t>(at - axis.values.begin())]);
       days.push_back(row.days());
     }

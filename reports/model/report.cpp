@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 
 namespace wt {
@@ -128,40 +129,14 @@ void check(const Report& report) {
   }
 }
 
-std::string to_string(Status status) {
-  switch (status) {
-    case Status::none:
-      return "none";
-    case Status::good:
-      return "good";
-    case Status::warn:
-      return "warn";
-    case Status::bad:
-      return "bad";
-  }
-  return "none";
-}
+std::string to_string(Status status) { return word_for(status, std::array{"none", "good", "warn", "bad"}); }
 
 std::string to_string(Align align) { return align == Align::right ? "right" : "left"; }
 
 std::string to_string(ChartKind kind) {
-  switch (kind) {
-    case ChartKind::bar:
-      return "bar";
-    case ChartKind::grouped_bar:
-      return "grouped_bar";
-    case ChartKind::stacked_bar:
-      return "stacked_bar";
-    case ChartKind::line:
-      return "line";
-    case ChartKind::waterfall:
-      return "waterfall";
-    case ChartKind::tornado:
-      return "tornado";
-    case ChartKind::timeline:
-      return "timeline";
-  }
-  return "bar";
+  static constexpr const char* words[] = {"bar",       "grouped_bar", "stacked_bar", "line",
+                                          "waterfall", "tornado",     "timeline"};
+  return word_for(kind, words);
 }
 
 std::string format_number(double value) {
@@ -190,10 +165,10 @@ Table chart_table(const Chart& chart, std::size_t at_most) {
   Table table{chart.title, {}, {}, chart.note};
   if (chart.kind == ChartKind::timeline) {
     table.columns = {{chart.label_axis.empty() ? "row" : chart.label_axis, "", Align::left},
-                     {"series", "", Align::left},
-                     {"what", "", Align::left},
-                     {"start", chart.unit, Align::right},
-                     {"end", chart.unit, Align::right}};
+                     "series",
+                     "what",
+                     numeric("start", chart.unit),
+                     numeric("end", chart.unit)};
     std::map<std::size_t, std::vector<std::vector<Cell>>> by_row;
     for (const Series& series : chart.series)
       for (const Span& span : series.spans)
@@ -208,7 +183,7 @@ Table chart_table(const Chart& chart, std::size_t at_most) {
   table.columns.push_back({chart.label_axis, "", chart.x.empty() ? Align::left : Align::right});
   for (const Series& series : chart.series) {
     table.columns.push_back({series.name, chart.unit, Align::right});
-    if (has_range(chart, series)) table.columns.push_back({"from - to", chart.unit, Align::right});
+    if (has_range(chart, series)) table.columns.push_back(numeric("from - to", chart.unit));
   }
   const std::size_t points = chart.x.empty() ? chart.labels.size() : chart.x.size();
   const std::vector<std::size_t> shown = shown_rows(points, chart.x.empty() ? SIZE_MAX : at_most);

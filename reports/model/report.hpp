@@ -37,10 +37,18 @@ struct Cell {
 };
 
 struct Column {
+  Column(const char* shown) : name(shown) {}
+  Column(std::string shown, std::string of = {}, Align to = Align::left)
+      : name(std::move(shown)), unit(std::move(of)), align(to) {}
+
   std::string name = {};
   std::string unit = {};  ///< "" where the cells contain it
   Align align = Align::left;
 };
+/// A column of numbers, aligned right.
+inline Column numeric(std::string name, std::string unit = {}) {
+  return {std::move(name), std::move(unit), Align::right};
+}
 
 struct Table {
   std::string title = {};

@@ -1,7 +1,6 @@
 #include "reports/render/charts.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace wt {
 
@@ -36,7 +35,7 @@ Chart tornado(std::string title, std::string unit, ReferenceLine baseline, std::
   const auto swing = [&](const Sensitivity& input) {
     return std::max({base, input.at_low, input.at_high}) - std::min({base, input.at_low, input.at_high});
   };
-  std::stable_sort(inputs.begin(), inputs.end(), [&](const auto& a, const auto& b) { return swing(a) > swing(b); });
+  std::ranges::stable_sort(inputs, [&](const auto& a, const auto& b) { return swing(a) > swing(b); });
   Series low{.name = "input at its low end"}, high{.name = "input at its high end"};
   for (const Sensitivity& input : inputs) {
     chart.labels.push_back(input.input);

@@ -28,17 +28,8 @@ std::string for_script(std::string json) {
 }
 
 const char* icon(Status status) {
-  switch (status) {
-    case Status::good:
-      return "\u2713 ";
-    case Status::warn:
-      return "! ";
-    case Status::bad:
-      return "\u2717 ";
-    case Status::none:
-      break;
-  }
-  return "";
+  static constexpr const char* icons[] = {"", "\u2713 ", "! ", "\u2717 "};
+  return icons[static_cast<std::size_t>(status)];
 }
 
 /// " good", to append to another class.
@@ -83,8 +74,8 @@ bool shaded(const Table& table) {
 
 /// Whether columns are name, value and meaning: on a phone the meaning goes below.
 bool explains(const Table& table) {
-  return table.columns.size() == 3 && std::all_of(table.columns.begin(), table.columns.end(),
-                                                  [](const Column& column) { return column.align == Align::left; });
+  return table.columns.size() == 3 &&
+         std::ranges::all_of(table.columns, [](const Column& column) { return column.align == Align::left; });
 }
 
 json table_data(const Table& table) {

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -29,12 +28,6 @@ std::vector<double> numbers(const JsonReader& reader) {
   std::vector<double> out;
   for (const JsonReader& one : reader.elements())
     out.push_back(one.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : one.finite());
-  return out;
-}
-
-std::vector<std::string> strings(const JsonReader& reader) {
-  std::vector<std::string> out;
-  for (const JsonReader& one : reader.elements()) out.push_back(one.string());
   return out;
 }
 
@@ -89,7 +82,7 @@ Chart chart(const JsonReader& r) {
   out.kind = choice(r.at("kind"), {bar, grouped_bar, stacked_bar, ChartKind::line, waterfall, tornado, timeline});
   out.title = r.at("title").string();
   out.unit = r.at("unit").string();
-  out.labels = strings(r.at("labels"));
+  out.labels = r.at("labels").strings();
   for (const JsonReader& one : r.at("series").elements()) out.series.push_back(series(one));
   out.label_axis = r.at("label_axis").string();
   out.value_axis = r.at("value_axis").string();
@@ -140,7 +133,7 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   report.status = status(root.at("status"));
   for (const JsonReader& one : root.at("sections").elements()) {
     one.allow_only({"id", "title", "paragraphs", "items"});
-    Section section{one.at("id").string(), one.at("title").string(), strings(one.at("paragraphs")), {}};
+    Section section{one.at("id").string(), one.at("title").string(), one.at("paragraphs").strings(), {}};
     for (const JsonReader& entry : one.at("items").elements()) section.items.push_back(item(entry));
     report.sections.push_back(std::move(section));
   }
@@ -150,7 +143,7 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   try {
     check(report);
   } catch (const Error& e) {  // check() reports a bug of ours; in a file it is the user's input
-    throw_error(Code::usage, "{}: {}", origin, e.what());
+    throw_usage("{}: {}", origin, e.what());
   }
   return report;
 }

@@ -61,17 +61,8 @@ std::string escaped(const std::string& text) {
 }
 
 const char* mark(Status status) {
-  switch (status) {
-    case Status::good:
-      return "✓ ";
-    case Status::warn:
-      return "⚠ ";
-    case Status::bad:
-      return "✗ ";
-    case Status::none:
-      break;
-  }
-  return "";
+  static constexpr const char* marks[] = {"", "✓ ", "⚠ ", "✗ "};
+  return marks[static_cast<std::size_t>(status)];
 }
 
 std::string cell_text(const Cell& cell) {

@@ -21,6 +21,12 @@ class Progress {
   void update(std::int64_t done, const std::string& note = "");
   /// The same for a part of the work. A new title restarts the estimate of the remaining time.
   void update(const std::string& title, std::int64_t done, std::int64_t total, const std::string& note = "");
+  /// That as a function, for work that says what part it is at. The bar must outlive it.
+  auto of_parts() {
+    return [this](const std::string& title, std::int64_t done, std::int64_t total, const std::string& note) {
+      update(title, done, total, note);
+    };
+  }
   /// Runs work that cannot report progress on its own thread, while the line here is updated; returns its result.
   template <typename Work>
   auto during(const Work& work) {

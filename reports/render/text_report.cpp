@@ -15,23 +15,14 @@ namespace {
 constexpr const char *kBold = "1", *kDim = "2", *kPlain = "";
 
 const char* color_of(Status status) {
-  switch (status) {
-    case Status::good:
-      return "32";
-    case Status::warn:
-      return "33";
-    case Status::bad:
-      return "31";
-    case Status::none:
-      break;
-  }
-  return kPlain;
+  static constexpr const char* colors[] = {kPlain, "32", "33", "31"};  // green, yellow, red
+  return colors[static_cast<std::size_t>(status)];
 }
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return !continues(c); }));
 }
 
 std::string tame(std::string text) {

@@ -12,8 +12,7 @@ namespace wt {
 std::vector<std::filesystem::path> write_report(const Report& report, const std::filesystem::path& folder,
                                                 const std::string& basename) {
   if (basename.empty() || std::filesystem::path(basename).filename() != basename || basename == "." || basename == "..")
-    throw_error(Code::usage, "report: found the name '{}', allowed a file name without a folder; give the folder apart",
-                basename);
+    throw_usage("report: found the name '{}', allowed a file name without a folder; give the folder apart", basename);
   const std::pair<const char*, std::string> formats[] = {
       {".html", html_report(report)}, {".json", json_text(report_json(report))}, {".md", markdown_report(report)}};
   std::error_code failure;

@@ -53,7 +53,7 @@ std::size_t word(const std::string& column, const std::string& said, const std::
     if (said == allowed[i]) return i;
   std::string list;
   for (const std::string& each : allowed) list += (list.empty() ? "" : ", ") + each;
-  throw_error(Code::usage, "{}: found '{}', allowed {}", column, said, list);
+  throw_usage("{}: found '{}', allowed {}", column, said, list);
 }
 
 void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
@@ -67,8 +67,7 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.note = text("note");
   row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
   row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
-  if (row.nodes > row.gpus)
-    throw_error(Code::usage, "found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
+  if (row.nodes > row.gpus) throw_usage("found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
   row.interconnect = read_interconnect(text("fabric"), gpus_of_host(row.gpu));
   // A "node" with more GPUs than a host has is a domain of several hosts: some tables count racks as nodes.
   std::int64_t& domain = row.interconnect.nvlink_domain;
@@ -88,8 +87,7 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.bytes_assumed = !size;
   const double by_time = real("time_us") * 1e-6, by_buffer = real("algbw_GBps") * 1e9,
                by_bus = real("busbw_GBps") * 1e9;
-  if (by_time > 0 && !size)
-    throw_error(Code::usage, "bytes: found nothing beside a time, needs the size of the message");
+  if (by_time > 0 && !size) throw_usage("bytes: found nothing beside a time, needs the size of the message");
   if (by_time > 0)
     row.seconds = by_time;
   else if (by_bus > 0 && row.kind)

@@ -42,15 +42,15 @@ std::vector<std::string> header_of(std::istream& in, const std::string& name) {
   std::getline(in, line);
   if (line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
   const auto header = cells_of(line);
-  if (!header) throw_error(Code::usage, "{}: line 1: found a quote out of place, needs comma-separated cells", name);
-  if (header->empty()) throw_error(Code::usage, "{}: found an empty file, needs a header with the columns", name);
+  if (!header) throw_usage("{}: line 1: found a quote out of place, needs comma-separated cells", name);
+  if (header->empty()) throw_usage("{}: found an empty file, needs a header with the columns", name);
   return *header;
 }
 
 std::ifstream opened(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!std::filesystem::is_regular_file(file) || !in)
-    throw_error(Code::usage, "{}: cannot be read; needs a CSV file", file.string());
+    throw_usage("{}: cannot be read; needs a CSV file", file.string());
   return in;
 }
 
@@ -61,18 +61,17 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
                                 std::size_t needed, OtherColumns others, const std::string& name) {
   std::vector<std::size_t> out;
   for (const std::string& column : header) {
-    const bool known = std::find(columns.begin(), columns.end(), column) != columns.end();
+    const bool known = std::ranges::find(columns, column) != columns.end();
     if (!known && others == OtherColumns::refused)
-      throw_error(Code::usage, "{}: line 1: found the column '{}'{}; allowed are {}", name, column,
-                  did_you_mean(column, columns), listed(columns));
-    if (known && std::count(header.begin(), header.end(), column) > 1)
-      throw_error(Code::usage, "{}: line 1: found the column '{}' twice; needs each once", name, column);
+      throw_usage("{}: line 1: found the column '{}'{}; allowed are {}", name, column, did_you_mean(column, columns),
+                  listed(columns));
+    if (known && std::ranges::count(header, column) > 1)
+      throw_usage("{}: line 1: found the column '{}' twice; needs each once", name, column);
   }
   for (const std::string& column : columns) {
-    const auto found = std::find(header.begin(), header.end(), column);
+    const auto found = std::ranges::find(header, column);
     if (found == header.end() && out.size() < needed)
-      throw_error(Code::usage, "{}: line 1: column '{}' missing{}; needs {}", name, column,
-                  did_you_mean(column, header),
+      throw_usage("{}: line 1: column '{}' missing{}; needs {}", name, column, did_you_mean(column, header),
                   listed({columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(needed)}));
     out.push_back(found == header.end() ? kNowhere : static_cast<std::size_t>(found - header.begin()));
   }
@@ -82,7 +81,7 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
 }  // namespace
 
 std::size_t CsvTable::at(const std::string& column) const {
-  const auto found = std::find(columns.begin(), columns.end(), column);
+  const auto found = std::ranges::find(columns, column);
   if (found == columns.end())
     throw_error(Code::runtime, "CsvTable: found no column '{}', has {}", column, listed(columns));
   return static_cast<std::size_t>(found - columns.begin());
@@ -117,7 +116,7 @@ CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::stri
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty() && table.broken.empty())
-    throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", name);
+    throw_usage("{}: found no rows, needs a header and at least one row", name);
   return table;
 }
 
@@ -128,8 +127,8 @@ std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size
   const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (failure != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value) || value < lowest ||
       value > kLargest)
-    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a number from {} to {:g}",
-                table.file.string(), row.line, table.columns[column], cell, lowest, kLargest);
+    throw_usage("{}: line {}: column '{}': found '{}', needs a number from {} to {:g}", table.file.string(), row.line,
+                table.columns[column], cell, lowest, kLargest);
   return value;
 }
 
@@ -137,8 +136,8 @@ std::optional<std::int64_t> whole_number(const CsvTable& table, const CsvRow& ro
                                          double highest) {
   const auto value = number(table, row, column, lowest);
   if (value && (*value > highest || *value != std::floor(*value)))
-    throw_error(Code::usage, "{}: line {}: column '{}': found '{}', needs a whole number from {} to {:g}",
-                table.file.string(), row.line, table.columns[column], row.cells[column], lowest, highest);
+    throw_usage("{}: line {}: column '{}': found '{}', needs a whole number from {} to {:g}", table.file.string(),
+                row.line, table.columns[column], row.cells[column], lowest, highest);
   if (!value) return std::nullopt;
   return static_cast<std::int64_t>(*value);
 }
@@ -150,8 +149,8 @@ std::int64_t needed_whole_number(const CsvTable& table, const CsvRow& row, std::
 
 double needed_number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
   if (const auto value = number(table, row, column, lowest)) return *value;
-  throw_error(Code::usage, "{}: line {}: column '{}': found nothing, needs a number >= {}", table.file.string(),
-              row.line, table.columns[column], lowest);
+  throw_usage("{}: line {}: column '{}': found nothing, needs a number >= {}", table.file.string(), row.line,
+              table.columns[column], lowest);
 }
 
 }  // namespace wt

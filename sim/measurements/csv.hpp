@@ -64,7 +64,7 @@ std::vector<Row> rows_of(const CsvTable& table, Fill fill) {
     row.line = broken.line;
     row.unusable = kBrokenLine;
   }
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.line < b.line; });
+  std::ranges::sort(rows, [](const Row& a, const Row& b) { return a.line < b.line; });
   return rows;
 }
 

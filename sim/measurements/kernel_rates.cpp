@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -244,7 +243,7 @@ void read_rate(const KernelRate& rate, KernelRow& row) {
     row.unusable = row.op == "gemm" ? "shape does not say m, n and k of at most 1e7"
                                     : "a size of the shape is not within 1 to 1e7";
   if (!row.unusable.empty()) return;
-  if (!(rate.value > 0)) throw_error(Code::usage, "column 'value': found 0, needs a rate above 0");
+  if (!(rate.value > 0)) throw_usage("column 'value': found 0, needs a rate above 0");
   const auto element = element_bytes(row.dtype);
   if (unit->of == Unit::Of::seconds) {
     row.seconds = rate.value * unit->scale;

@@ -38,9 +38,8 @@ void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
   row.n = size("n");
   row.k = row.op == "gemm" ? size("k") : static_cast<double>(whole_number(table, cells, table.at("k"), 0).value_or(0));
   row.seconds = needed_number(table, cells, table.at("median_us"), 0) * 1e-6;
-  if (!(row.seconds > 0)) throw_error(Code::usage, "column 'median_us': found 0, needs a time above 0");
-  if (row.op.empty())
-    throw_error(Code::usage, "column 'op': found nothing, needs gemm or the name of a memory-bound kernel");
+  if (!(row.seconds > 0)) throw_usage("column 'median_us': found 0, needs a time above 0");
+  if (row.op.empty()) throw_usage("column 'op': found nothing, needs gemm or the name of a memory-bound kernel");
   if (row.op == "gemm") return;
   if (const auto known = row_op(row.op))
     row.op = known->name;
@@ -50,7 +49,7 @@ void fill_time(const CsvTable& table, const CsvRow& cells, KernelRow& row) {
 
 bool has_throughputs(const std::filesystem::path& file) {
   const std::vector<std::string> header = read_csv_header(file);
-  return std::find(header.begin(), header.end(), "kernel") != header.end();
+  return std::ranges::find(header, "kernel") != header.end();
 }
 
 }  // namespace

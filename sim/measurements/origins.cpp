@@ -1,7 +1,5 @@
 #include "sim/measurements/origins.hpp"
 
-#include <fmt/core.h>
-
 #include "configs/base/error.hpp"
 #include "configs/files/find.hpp"
 #include "sim/measurements/csv.hpp"
@@ -10,16 +8,14 @@ namespace wt {
 
 Origins::Origins(const std::filesystem::path& file) {
   const CsvTable table = read_csv(file, {"source", "origin", "why"});
-  if (!table.broken.empty())
-    throw_error(Code::usage, "{}: line {}: {}", file.string(), table.broken.front().line, kBrokenLine);
+  if (!table.broken.empty()) throw_usage("{}: line {}: {}", file.string(), table.broken.front().line, kBrokenLine);
   for (const CsvRow& row : table.rows) {
     for (const char* column : {"source", "origin", "why"})
       if (row.cells[table.at(column)].empty())
-        throw_error(Code::usage, "{}: line {}: found no {}, needs one", file.string(), row.line, column);
+        throw_usage("{}: line {}: found no {}, needs one", file.string(), row.line, column);
     const std::string& source = row.cells[table.at("source")];
     if (!of_source_.emplace(source, row.cells[table.at("origin")]).second)
-      throw_error(Code::usage, "{}: line {}: found source '{}' twice, allowed once; drop a line", file.string(),
-                  row.line, source);
+      throw_usage("{}: line {}: found source '{}' twice, allowed once; drop a line", file.string(), row.line, source);
   }
 }
 

@@ -11,10 +11,10 @@ template <typename Row>
 void check_origins(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     if (row.unusable.empty() && !Origins::published().knows(row.source))
-      throw_error(Code::usage,
-                  "measurements: line {} of a table: found source '{}', which origins.csv beside it does not have; add "
-                  "a line that says who published it",
-                  row.line, row.source);
+      throw_usage(
+          "measurements: line {} of a table: found source '{}', which origins.csv beside it does not have; add a line "
+          "that says who published it",
+          row.line, row.source);
 }
 
 }  // namespace

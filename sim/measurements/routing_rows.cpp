@@ -39,9 +39,8 @@ const std::vector<std::string> kSetupColumns = {"model_name",
                                                 "source"};
 
 bool has_all(const std::vector<std::string>& header, const std::vector<std::string>& columns) {
-  return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
-    return std::find(header.begin(), header.end(), column) != header.end();
-  });
+  return std::ranges::all_of(
+      columns, [&](const std::string& column) { return std::ranges::find(header, column) != header.end(); });
 }
 
 /// Load columns and r0 to r(n-1), n >= 2.
@@ -91,12 +90,11 @@ RoutedSetup setup_of(const CsvTable& table, const CsvRow& row) {
   run.global_batch = count("sequences");
   const std::int64_t parts = run.gpus * run.accumulation;
   if (run.global_batch % parts != 0)
-    throw_error(Code::usage, "{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where,
-                run.global_batch, run.gpus, run.accumulation);
+    throw_usage("{}: found {} sequences for {} GPUs x {} microbatches, needs a multiple", where, run.global_batch,
+                run.gpus, run.accumulation);
   run.microbatch = run.global_batch / parts;
   if (model.d_model % model.heads != 0)
-    throw_error(Code::usage, "{}: found a width of {} for {} heads, needs a multiple", where, model.d_model,
-                model.heads);
+    throw_usage("{}: found a width of {} for {} heads, needs a multiple", where, model.d_model, model.heads);
   check_setup(s, where);
   s.loads_dataset = text("loads_dataset");
   s.loads_aux_loss = needed_number(table, row, table.at("loads_aux_loss"), 0);
@@ -129,8 +127,8 @@ void check_setup(const RoutedSetup& setup, const std::string& where) {
   const RunRow& run = setup.run;
   const std::int64_t replayed = std::min(run.accumulation, kMostMicrobatches);
   if (run.model.layers * run.gpus * replayed > kMostBlocks)
-    throw_error(Code::usage, "{}: found {} layers on {} GPUs x {} microbatches, allowed are {} together", where,
-                run.model.layers, run.gpus, replayed, kMostBlocks);
+    throw_usage("{}: found {} layers on {} GPUs x {} microbatches, allowed are {} together", where, run.model.layers,
+                run.gpus, replayed, kMostBlocks);
   run.model.check(where);
   layout_of(run).check(run.model, where);
 }
@@ -148,8 +146,8 @@ std::vector<PlacedStep> read_placed_steps(const fs::path& file) {
     row.experts = whole_number(from, cells, from.at("experts"), 1).value_or(0);
     row.top_k = whole_number(from, cells, from.at("top_k"), 1).value_or(0);
     if ((row.experts == 0) != (row.top_k == 0))
-      throw_error(Code::usage, "columns 'experts' and 'top_k': found one of them, needs both or none");
-    if (row.seconds <= 0) throw_error(Code::usage, "column 'avg_time_ms': found 0, needs a time above 0");
+      throw_usage("columns 'experts' and 'top_k': found one of them, needs both or none");
+    if (row.seconds <= 0) throw_usage("column 'avg_time_ms': found 0, needs a time above 0");
   });
 }
 
@@ -169,8 +167,7 @@ void fill_load(const CsvTable& table, const CsvRow& row, LoadLine& out) {
   for (std::size_t column = kLoadColumns.size(); column < table.columns.size(); ++column)
     rows.push_back(needed_number(table, row, column, 0));
   const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
-  if (sum <= 0)
-    throw_error(Code::usage, "{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
+  if (sum <= 0) throw_usage("{}: line {}: found no rows on any rank, needs some", table.file.string(), row.line);
   out.layer = needed_whole_number(table, row, table.at("layer"), 0);
   out.iteration = needed_whole_number(table, row, table.at("iter"), 0);
   for (double& each : rows) each *= static_cast<double>(rows.size()) / sum;
@@ -184,8 +181,8 @@ RankLoads settled(const Layers& layers, const std::string& name) {
   const std::size_t iterations = layers.begin()->second.size();
   for (const auto& [layer, loads] : layers) {
     if (layer != static_cast<std::int64_t>(out.size()) || loads.size() != iterations)
-      throw_error(Code::usage, "{}: found layer {} with {} iterations, needs every layer from 0 with {}", name, layer,
-                  loads.size(), iterations);
+      throw_usage("{}: found layer {} with {} iterations, needs every layer from 0 with {}", name, layer, loads.size(),
+                  iterations);
     std::vector<std::vector<double>> last;
     for (const auto& [iteration, ranks] : loads) last.push_back(ranks);
     last.erase(last.begin(), last.end() - static_cast<std::ptrdiff_t>(std::min(kSettled, last.size())));
@@ -200,8 +197,7 @@ std::map<std::pair<std::string, std::string>, RankLoads> read_rank_loads(const f
                                                                          std::vector<std::string>& refused) {
   const CsvTable table = read_csv(file, load_columns(read_csv_header(file)));
   if (table.columns.size() < kLoadColumns.size() + 2)
-    throw_error(Code::usage, "{}: line 1: found no columns r0 and r1, needs the rows of two ranks or more",
-                file.string());
+    throw_usage("{}: line 1: found no columns r0 and r1, needs the rows of two ranks or more", file.string());
   std::map<std::pair<std::string, std::string>, Layers> seen;
   std::set<std::pair<std::string, std::string>> broken;
   for (const LoadLine& line : rows_of<LoadLine>(table, fill_load)) {

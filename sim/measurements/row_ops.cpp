@@ -57,8 +57,7 @@ std::string letters(const std::string& text) {
 
 bool not_row_by_row(const std::string& name) {
   const std::string bare = letters(name);
-  return std::any_of(kOthers.begin(), kOthers.end(),
-                     [&](std::string_view word) { return bare.find(word) != std::string::npos; });
+  return std::ranges::any_of(kOthers, [&](std::string_view word) { return bare.find(word) != std::string::npos; });
 }
 
 std::optional<RowOp> row_op(const std::string& name) {

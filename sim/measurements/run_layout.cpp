@@ -26,15 +26,14 @@ Layout layout_of(const RunRow& run) {
   // Experts and sequences are shared inside the group that holds one copy of the model.
   const std::int64_t tensor = layout.whole_experts ? run.tp : 1;
   if (data * tensor % run.ep != 0)
-    throw_error(Code::usage, "experts over {} ranks among {} data-parallel ones{}: not modelled", run.ep, data,
+    throw_usage("experts over {} ranks among {} data-parallel ones{}: not modelled", run.ep, data,
                 tensor > 1 ? fmt::format(" x tensor groups of {}", tensor) : "");
   const std::int64_t inside = std::max((run.ep + tensor - 1) / tensor, run.cp);
   layout.shard = std::max(run.zero_stage == 0 ? 1 : run.shard_group, std::min(inside, data));
   if (run.experts_beside_shards && run.ep > 1) layout.shard = run.shard_group * run.ep;
   layout.expert = run.ep;
   if (data % layout.shard != 0 || layout.shard % layout.context != 0)
-    throw_error(Code::usage, "shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data,
-                layout.context);
+    throw_usage("shard groups of {} among {} data-parallel ranks with context {}", layout.shard, data, layout.context);
   layout.replicate = data / layout.shard;
   return layout;
 }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "configs/base/error.hpp"
 #include "sim/measurements/csv.hpp"
@@ -27,7 +26,7 @@ class RunLine {
   }
   std::int64_t needed(const std::string& column, double highest = 1e6) const {
     if (const auto value = count(column, highest)) return *value;
-    throw_error(Code::usage, "{} not said", column);
+    throw_usage("{} not said", column);
   }
 
  private:

@@ -24,7 +24,7 @@ bool gated(const std::string& said) {
   if (said == "1" || said == "1.0" || said == "True" || said == "true" || said == "TRUE") return true;
   if (said.empty() || said == "0" || said == "0.0" || said == "False" || said == "false" || said == "FALSE")
     return false;
-  throw_error(Code::usage, "gated: found '{}', allowed 1 or 0", said);
+  throw_usage("gated: found '{}', allowed 1 or 0", said);
 }
 
 /// Differences between a row's shape and its preset's: column, the preset's value, the row's value.
@@ -40,8 +40,7 @@ class Contradictions {
   }
   void refuse(const std::string& preset) const {
     if (!list_.empty())
-      throw_error(Code::usage,
-                  "preset {} is another model than the row's: {}; correct the row, or leave its preset out", preset,
+      throw_usage("preset {} is another model than the row's: {}; correct the row, or leave its preset out", preset,
                   list_);
   }
 
@@ -114,10 +113,10 @@ ModelSpec preset_model(const RunLine& line, const std::string& preset) {
 void fill_model(const RunLine& line, RunRow& row) {
   ModelSpec& m = row.model;
   if (line.has("arch_type", "hybrid") && line.text("preset").empty())
-    throw_error(Code::usage, "layers of several kinds, needs a preset");
+    throw_usage("layers of several kinds, needs a preset");
   if (line.has("arch_evidence", "sparse attention"))
-    throw_error(Code::usage, "sparse attention and hyper-connections are not modelled");
-  if (line.has("framework", "expert loop")) throw_error(Code::usage, "experts one by one in Python are not modelled");
+    throw_usage("sparse attention and hyper-connections are not modelled");
+  if (line.has("framework", "expert loop")) throw_usage("experts one by one in Python are not modelled");
   if (const std::string& preset = line.text("preset"); !preset.empty()) {
     const std::string name = m.name;
     m = preset_model(line, preset);
@@ -149,7 +148,7 @@ void fill_model(const RunLine& line, RunRow& row) {
   if (const auto vocab = line.count("vocab", 1e7)) {
     m.vocab = *vocab;
   } else {
-    if (parameters == 0) throw_error(Code::usage, "neither vocabulary nor parameters said");
+    if (parameters == 0) throw_usage("neither vocabulary nor parameters said");
     m.vocab = 1;  // the two vocabulary matrices are the parameters that the layers leave
     const double left = parameters - static_cast<double>(m.total_parameters());
     m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));

@@ -15,21 +15,19 @@ namespace {
 void check_mesh(const RunRow& row) {
   const double mesh = static_cast<double>(row.dp) * static_cast<double>(row.tp * row.pp) * static_cast<double>(row.cp);
   if (mesh != static_cast<double>(row.gpus))
-    throw_error(Code::usage, "dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp,
-                mesh, row.gpus);
+    throw_usage("dp {} x tp {} x pp {} x cp {} = {} ranks on {} GPUs", row.dp, row.tp, row.pp, row.cp, mesh, row.gpus);
   if (row.pp * row.vp > row.model.layers + 2)  // embedding and output projection may have a chunk each
-    throw_error(Code::usage, "{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
-  if (row.model.heads % row.tp != 0)
-    throw_error(Code::usage, "{} heads for tensor parallelism of {}", row.model.heads, row.tp);
+    throw_usage("{} pipeline stages of {} chunks for {} layers", row.pp, row.vp, row.model.layers);
+  if (row.model.heads % row.tp != 0) throw_usage("{} heads for tensor parallelism of {}", row.model.heads, row.tp);
 }
 
 void complete_batch(RunRow& row) {
-  if (row.microbatch < 1) throw_error(Code::usage, "microbatch not said");
+  if (row.microbatch < 1) throw_usage("microbatch not said");
   const std::int64_t at_once = row.dp * row.microbatch;
   if (row.accumulation == 0) {
-    if (row.global_batch < 1) throw_error(Code::usage, "neither global batch nor accumulation said");
+    if (row.global_batch < 1) throw_usage("neither global batch nor accumulation said");
     if (row.global_batch % at_once != 0)
-      throw_error(Code::usage, "a global batch of {} sequences for {} ranks x {} sequences", row.global_batch, row.dp,
+      throw_usage("a global batch of {} sequences for {} ranks x {} sequences", row.global_batch, row.dp,
                   row.microbatch);
     row.accumulation = row.global_batch / at_once;
   }
@@ -37,8 +35,8 @@ void complete_batch(RunRow& row) {
   if (batch == row.global_batch) return;
   // For a pipeline, the accumulation is the one that the schedule printed.
   if (row.pp == 1)
-    throw_error(Code::usage, "a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches",
-                row.global_batch, row.dp, row.microbatch, row.accumulation);
+    throw_usage("a global batch of {} sequences is not {} ranks x {} sequences x {} microbatches", row.global_batch,
+                row.dp, row.microbatch, row.accumulation);
   row.assumed.push_back(
       fmt::format("a batch of {} sequences, by its microbatches, where {} are said", batch, row.global_batch));
   row.global_batch = batch;
@@ -63,8 +61,8 @@ void assume_recompute(std::vector<RunRow>& rows) {
       row.assumed.emplace_back("no recompute");
       continue;
     }
-    const auto most = std::max_element(others->second.begin(), others->second.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::ranges::max_element(others->second, [](const auto& a, const auto& b) { return a.second < b.second; });
     row.recompute = recompute_from_string(most->first);
     row.assumed.emplace_back("recompute as in the source's other runs");
   }
@@ -103,7 +101,7 @@ std::vector<RunRow> run_rows(const CsvTable& table, const std::function<void(con
 
 std::vector<RunRow> read_run_rows(const std::filesystem::path& file) {
   const std::vector<std::string> header = read_csv_header(file);
-  const bool tables = std::find(header.begin(), header.end(), "measured_metric") != header.end();
+  const bool tables = std::ranges::find(header, "measured_metric") != header.end();
   return tables ? read_simulator_tables(file) : read_training_runs(file);
 }
 

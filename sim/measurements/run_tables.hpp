@@ -2,7 +2,6 @@
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "sim/measurements/csv.hpp"

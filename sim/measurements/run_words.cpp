@@ -23,8 +23,7 @@ void note_unknown(const Sentence& said, const char* column, RunRow& row) {
 
 [[noreturn]] void refuse_both(const char* column, const std::string& text, const std::string& one,
                               const std::string& other) {
-  throw_error(Code::usage, "{}: found '{}', which says both {} and {}; a row has one of them", column, text, one,
-              other);
+  throw_usage("{}: found '{}', which says both {} and {}; a row has one of them", column, text, one, other);
 }
 
 /// The value of the only phrase in the text, "" if it has none. Two different values are a contradiction.
@@ -43,7 +42,7 @@ std::string word_of(const RunLine& line, const char* column, const Phrases<const
   const bool unsaid = said.take(kUnsaid);
   const std::string found = one_meaning(said, column, text, phrases);
   if (found.empty() && !unsaid && !text.empty())
-    throw_error(Code::usage, "{}: found '{}', allowed {}, or nothing", column, text, allowed);
+    throw_usage("{}: found '{}', allowed {}, or nothing", column, text, allowed);
   note_unknown(said, column, row);
   return found;
 }
@@ -76,7 +75,7 @@ RoutingWords routing_words(const std::string& text, RunRow& row) {
   Sentence said(text);
   RoutingWords out;
   if (said.take("(?:experts )?(?:run )?in a python loop|expert loop"))
-    throw_error(Code::usage, "experts one by one in Python are not modelled");
+    throw_usage("experts one by one in Python are not modelled");
   const bool unsaid = said.take(kUnsaid);
   out.alone = said.take("no (?:expert parallelism|ep)");
   out.dispatcher = one_meaning(said, kColumn, text, dispatcher_phrases());
@@ -89,8 +88,7 @@ RoutingWords routing_words(const std::string& text, RunRow& row) {
   const bool known =
       unsaid || out.alone || !out.dispatcher.empty() || out.dropless || out.balanced || out.natural || out.capacity > 0;
   if (!known && !text.empty())
-    throw_error(Code::usage, "{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing", kColumn,
-                text);
+    throw_usage("{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing", kColumn, text);
   if (out.capacity > 0) said.take("token[ _-]drop(?:s|ping)?");
   said.take("aux(?:iliary)?[ -]loss(?:es)?");  // a trained model has one: no information
   said.take("dispatcher|router|routing|default");
@@ -125,8 +123,7 @@ void recompute_modules(const std::string& list, const std::string& text, RunRow&
     at = to == std::string::npos ? list.size() : to;
   }
   if (known.empty())
-    throw_error(Code::usage, "act_ckpt: found '{}', of whose modules none is known; allowed are those of recompute",
-                text);
+    throw_usage("act_ckpt: found '{}', of whose modules none is known; allowed are those of recompute", text);
   row.recompute = recompute_from_string(known);
   if (!unknown.empty()) row.assumed.push_back(fmt::format("not understood: {} (act_ckpt)", unknown));
 }
@@ -147,11 +144,10 @@ void fill_experts(const RunLine& line, RunRow& row) {
                         "0, 1", row);
   const RoutingWords said = routing_words(line.text("moe_routing"), row);
   if (!dispatcher.empty() && !said.dispatcher.empty() && dispatcher != said.dispatcher)
-    throw_error(Code::usage, "dispatcher: found '{}', and moe_routing says {}; a row has one of them",
-                line.text("dispatcher"), said.dispatcher);
+    throw_usage("dispatcher: found '{}', and moe_routing says {}; a row has one of them", line.text("dispatcher"),
+                said.dispatcher);
   if (said.alone && row.ep > 1)
-    throw_error(Code::usage, "moe_routing: found '{}', and ep says {}; a row has one of them", line.text("moe_routing"),
-                row.ep);
+    throw_usage("moe_routing: found '{}', and ep says {}; a row has one of them", line.text("moe_routing"), row.ep);
   row.dispatcher = dispatcher_of(dispatcher.empty() ? said.dispatcher : dispatcher);
   row.cuda_graphs = graphs == "full" ? CudaGraphs::full : graphs == "partial" ? CudaGraphs::partial : CudaGraphs::none;
   row.exchange_overlapped = overlap == "1";
@@ -181,10 +177,9 @@ void fill_recompute(const RunLine& line, RunRow& row) {
   const std::vector<Recomputed> found = said.take_all(kPhrases);
   if (found.size() > 1) refuse_both("act_ckpt", text, to_string(found[0]), to_string(found[1]));
   if (found.empty() && !unsaid && !text.empty())
-    throw_error(Code::usage,
-                "act_ckpt: found '{}', allowed none, full, selective, selective: with modules of recompute between "
-                "commas",
-                text);
+    throw_usage(
+        "act_ckpt: found '{}', allowed none, full, selective, selective: with modules of recompute between commas",
+        text);
   said.take("sequence parallel|recompute|activation checkpointing");
   note_unknown(said, "act_ckpt", row);
   if (found.empty()) {
@@ -208,7 +203,7 @@ void fill_recompute(const RunLine& line, RunRow& row) {
       row.assumed.emplace_back("every second block recomputed, as torchtitan does");
       break;
     case Recomputed::some:
-      throw_error(Code::usage, "act_ckpt: found '{}', how many blocks is not said", text);
+      throw_usage("act_ckpt: found '{}', how many blocks is not said", text);
   }
 }
 

@@ -47,12 +47,12 @@ void fill_model(const std::string& name, ModelSpec& m) {
   else if (name.starts_with("gpt "))
     fill_gpt(m, word(name, "l", 0), word(name, "h", 0), word(name, "a", 0));
   else
-    throw_error(Code::usage, "model: found '{}', needs a shape as in 'gpt h1024 l12 a16'", name);
+    throw_usage("model: found '{}', needs a shape as in 'gpt h1024 l12 a16'", name);
 }
 
 /// `whole_GiB`: 100 % of a memory share; 0 = the table does not say.
 void fill_measured(const std::string& what, double measured, double whole_GiB, RunRow& row) {
-  if (!(measured > 0)) throw_error(Code::usage, "measured_value: found {}, needs a number above 0", measured);
+  if (!(measured > 0)) throw_usage("measured_value: found {}, needs a number above 0", measured);
   if (what == "iteration_time_s") {
     row.step_s = measured;
   } else if (what == "iteration_time_ms") {
@@ -65,12 +65,12 @@ void fill_measured(const std::string& what, double measured, double whole_GiB, R
     row.memory_bytes = measured * kGiB;
   } else if (what.starts_with("activation_mem_pct_of_none")) {
     if (whole_GiB == 0)
-      throw_error(Code::usage, "no GiB_activations of '{}' without recompute and split norms, of which this is a share",
+      throw_usage("no GiB_activations of '{}' without recompute and split norms, of which this is a share",
                   row.model.name);
     row.memory_of = MemoryOf::activations;
     row.memory_bytes = measured / 100 * whole_GiB * kGiB;
   } else {
-    throw_error(Code::usage, "measured_metric '{}' is neither a step time nor a memory", what);
+    throw_usage("measured_metric '{}' is neither a step time nor a memory", what);
   }
 }
 
@@ -113,7 +113,7 @@ std::vector<RunRow> read_simulator_tables(const std::filesystem::path& file) {
     row.seq = word(size, "seq", 0);
     row.microbatch = word(size, "mbs", 0);
     row.global_batch = word(size, "batch", 0);
-    if (row.seq < 1) throw_error(Code::usage, "batch/seq: found '{}', needs 'batch 16 mbs 8 seq 1024'", size);
+    if (row.seq < 1) throw_usage("batch/seq: found '{}', needs 'batch 16 mbs 8 seq 1024'", size);
     const auto whole = whole_GiB.find(cells.cells[model]);
     fill_measured(cells.cells[metric], needed_number(table, cells, value, 0),
                   whole == whole_GiB.end() ? 0 : whole->second, row);

@@ -14,7 +14,7 @@ std::vector<StepError> read_step_errors(const std::filesystem::path& file) {
   for (const CsvRow& row : table.rows) {
     const double ratio = needed_number(table, row, table.at("measured_over_predicted"), 0);
     if (!(ratio > 0))
-      throw_error(Code::usage, "{}: line {}: found a ratio of {}, needs one above 0", file.string(), row.line, ratio);
+      throw_usage("{}: line {}: found a ratio of {}, needs one above 0", file.string(), row.line, ratio);
     out.push_back({row.cells[table.at("origin")], row.cells[table.at("family")], ratio});
   }
   return out;

@@ -1,13 +1,7 @@
-#include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-#include <optional>
 #include <regex>
-#include <utility>
 
 #include "configs/base/error.hpp"
-#include "configs/base/text.hpp"
 #include "sim/measurements/run_line.hpp"
 #include "sim/measurements/run_tables.hpp"
 
@@ -79,8 +73,7 @@ void fill_sharding(const RunLine& line, RunRow& row) {
   } else if (found(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
     row.zero_stage = 3;
   } else if (!mode.empty()) {
-    throw_error(Code::usage,
-                "fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
+    throw_usage("fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
                 mode);
   } else if (on_megatron_core(line)) {
     row.zero_stage = 1;
@@ -92,7 +85,7 @@ void fill_sharding(const RunLine& line, RunRow& row) {
   note_unknown_sharding(line, row);
   row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
-    throw_error(Code::usage, "{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
+    throw_usage("{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
   row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
 }
 
@@ -122,8 +115,7 @@ void fill_mesh(const RunLine& line, RunRow& row) {
   if (!said && bridge && row.tp > 1 && row.ep > 1)
     row.assumed.emplace_back("whole experts, as Megatron-Bridge's recipes have");
   if (etp != 1 && etp != row.tp)
-    throw_error(Code::usage,
-                "etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none", etp,
+    throw_usage("etp: found {} with tensor groups of {}; modelled are experts cut over all of a group or none", etp,
                 row.tp);
   row.whole_experts = etp < row.tp && line.count("experts").value_or(0) > 0;
   // Recipes of Megatron-Core, nanotron and torchtitan use it whenever there is tensor parallelism. Megatron-LM of 2021,

@@ -86,10 +86,10 @@ FaultLaw law_of(const FaultEvent& e, const EntityTree& tree, const std::string& 
   using enum FaultDomain;
   FaultLaw law = effect_of(e);
   if (e.who.domain == storage && e.what.kind != FaultKind::damage)
-    throw_error(Code::usage,
-                "{}: found {} of the storage, which simulated months do not know; needs damage, or rank, node, rack, "
-                "replica, leaf, rail, store, agent or all",
-                where, to_string(e.what.kind));
+    throw_usage(
+        "{}: found {} of the storage, which simulated months do not know; needs damage, or rank, node, rack, replica, "
+        "leaf, rail, store, agent or all",
+        where, to_string(e.what.kind));
   const bool goes_on = tree.replicas > 0 && law.effect == FaultLaw::Effect::failure;
   const bool stops_all = goes_on && (e.what.kind == FaultKind::hang || e.what.kind == FaultKind::partition);
   const bool no_part = e.who.domain == storage || e.who.domain == store || e.who.domain == agent ||
@@ -103,9 +103,7 @@ void add_trace_file(const FaultEvent& e, const FaultLaw& law, FaultLaws& out) {
   std::ifstream in(e.when.trace);
   std::string line;
   if (!in || !std::getline(in, line) || line != "time_s,index,lasts_s")
-    throw_error(Code::usage,
-                "{}: cannot be read as a trace of faults; needs a CSV file with the columns "
-                "time_s,index,lasts_s",
+    throw_usage("{}: cannot be read as a trace of faults; needs a CSV file with the columns time_s,index,lasts_s",
                 e.when.trace.string());
   for (int number = 2; std::getline(in, line); ++number) {
     double time_s = -1, lasts_s = -1;
@@ -115,7 +113,7 @@ void add_trace_file(const FaultEvent& e, const FaultLaw& law, FaultLaws& out) {
     if (!(row >> time_s >> comma >> index >> other >> lasts_s) || comma != ',' || other != ',' ||
         !(row >> std::ws).eof() || !(time_s >= 0 && time_s < kLongest_s) || index < 0 ||
         !(lasts_s >= 0 && lasts_s < kLongest_s))
-      throw_error(Code::usage, "{}:{}: found '{}', needs a time, a member and how long it lasts, as 3600,4,86400",
+      throw_usage("{}:{}: found '{}', needs a time, a member and how long it lasts, as 3600,4,86400",
                   e.when.trace.string(), number, line);
     out.scheduled.push_back({time_s, static_cast<std::int32_t>(out.laws.size()), index});
     out.laws.push_back(law);

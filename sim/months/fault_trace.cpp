@@ -15,8 +15,8 @@ namespace {
 
 std::int64_t described(std::int64_t size, FaultDomain domain) {
   if (size < 1)
-    throw_error(
-        Code::usage, "faults: found events of a {}, which the cluster does not describe; needs {}", to_string(domain),
+    throw_usage(
+        "faults: found events of a {}, which the cluster does not describe; needs {}", to_string(domain),
         domain == FaultDomain::rack ? "nodes_per_rack in the cluster" : "a cluster with NICs and leaf switches");
   return size;
 }
@@ -79,7 +79,7 @@ std::int64_t EntityTree::count(FaultDomain domain) const {
     case FaultDomain::all:
       return 1;
     default:
-      throw_error(Code::usage, "faults: found events of a {} with a law; allowed: rank, node, rack, leaf, rail, all",
+      throw_usage("faults: found events of a {} with a law; allowed: rank, node, rack, leaf, rail, all",
                   to_string(domain));
   }
 }
@@ -127,8 +127,8 @@ FaultTrace::FaultTrace(const EntityTree& tree, const std::vector<FaultLaw>& laws
     const FaultLaw& law = laws.at(static_cast<std::size_t>(fault.law));
     const std::int64_t entities = tree.count(law.domain);
     if (fault.entity < 0 || fault.entity >= entities)
-      throw_error(Code::usage, "faults: found {} {} hit at {}, needs a number below {}", to_string(law.domain),
-                  fault.entity, format_seconds(fault.at_s), entities);
+      throw_usage("faults: found {} {} hit at {}, needs a number below {}", to_string(law.domain), fault.entity,
+                  format_seconds(fault.at_s), entities);
     const std::int64_t at = detail::ns(fault.at_s);
     next_.push({{at, fault.law, fault.entity, key_of(seed, fault.law, fault.entity, at)}, kLast});
   }

@@ -65,8 +65,7 @@ NumberedRun traced_runs(FaultTraces faults, TracedPolicy policy) {
 
 std::vector<PolicyOutcome> replay_policies(const FaultTraces& faults, const std::vector<TracedPolicy>& policies,
                                            std::int64_t runs) {
-  if (runs < kFewestTraces)
-    throw_error(Code::usage, "policies: found {} traces, needs at least {}", runs, kFewestTraces);
+  if (runs < kFewestTraces) throw_usage("policies: found {} traces, needs at least {}", runs, kFewestTraces);
   const FaultTraces planned_faults = without_failures(faults);
   std::vector<PolicyOutcome> out(policies.size());
   for (std::int64_t run = 0; run < runs; ++run) {

@@ -18,20 +18,19 @@ using namespace detail;
 
 void check_policy(const RunScenario& s, const Continuation& p, const EntityTree& tree) {
   if (s.spares < 0 || s.spares > tree.spares)
-    throw_error(Code::usage, "policy: found {} spare nodes on a trace of {}, needs 0 to {}", s.spares, tree.spares,
-                tree.spares);
+    throw_usage("policy: found {} spare nodes on a trace of {}, needs 0 to {}", s.spares, tree.spares, tree.spares);
   const auto factors = static_cast<std::int64_t>(p.step_factor.size());
   if (p.units < 1 || tree.nodes % p.units != 0 || p.min_units < 1 || p.min_units > p.units || factors != p.units + 1)
-    throw_error(Code::usage,
-                "policy: found {} units of {} nodes, at least {}, and {} step factors; needs units that divide the "
-                "nodes, of which at least one is kept, and a factor for 0 to all of them",
-                p.units, tree.nodes, p.min_units, factors);
+    throw_usage(
+        "policy: found {} units of {} nodes, at least {}, and {} step factors; needs units that divide the nodes, of "
+        "which at least one is kept, and a factor for 0 to all of them",
+        p.units, tree.nodes, p.min_units, factors);
   for (std::int64_t units = p.min_units; units <= p.units; ++units)
     if (const double factor = p.step_factor[static_cast<std::size_t>(units)]; !(factor >= 1 && std::isfinite(factor)))
-      throw_error(Code::usage, "policy: found a step {} times as long with {} of {} units, needs a factor >= 1", factor,
-                  units, p.units);
+      throw_usage("policy: found a step {} times as long with {} of {} units, needs a factor >= 1", factor, units,
+                  p.units);
   if (s.tolerance.replicas > 0 && s.tolerance.replicas != p.units)
-    throw_error(Code::usage, "policy: found {} replicas and {} units, needs as many", s.tolerance.replicas, p.units);
+    throw_usage("policy: found {} replicas and {} units, needs as many", s.tolerance.replicas, p.units);
 }
 
 class TraceRun {

@@ -180,7 +180,7 @@ class Replicas {
   void lose_until(std::int64_t time) {
     for (; loss_ <= time; loss_ = std::min(loss_ + gap_(), kNever)) {
       const std::int64_t ready = loss_ + stall_ + recover_, back = ready + spares_.wait(loss_, ready);
-      back_.insert(std::upper_bound(back_.begin(), back_.end(), back), back);
+      back_.insert(std::ranges::upper_bound(back_, back), back);
       ++losses_;
       stall_due_ = true;
     }

@@ -1,7 +1,6 @@
 #include "sim/months/simulate_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
@@ -203,7 +202,7 @@ RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, std::
 }
 
 RunDistribution simulate_runs(const RunScenario& scenario, std::int64_t n, const NumberedRun& one_run) {
-  if (n < 1) throw_error(Code::usage, "simulated runs: found {}, needs at least 1", n);
+  if (n < 1) throw_usage("simulated runs: found {}, needs at least 1", n);
   RunDistribution out;
   out.runs = n;
   std::vector<double> goodputs;

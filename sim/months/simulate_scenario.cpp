@@ -1,7 +1,6 @@
 #include "sim/months/simulate_scenario.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
@@ -17,12 +16,11 @@ bool does(const Scenario& s, Recovery recovery) { return std::ranges::count(s.po
 /// The drill's nodes. With without_replica, a replica must be whole nodes.
 EntityTree drill_tree(const Scenario& s, std::int64_t ranks, std::int64_t replicas) {
   if (ranks < 1 || ranks % s.nodes.ranks != 0)
-    throw_error(Code::usage, "{}: found {} ranks on nodes of {}, needs whole nodes", s.file.string(), ranks,
-                s.nodes.ranks);
+    throw_usage("{}: found {} ranks on nodes of {}, needs whole nodes", s.file.string(), ranks, s.nodes.ranks);
   const std::int64_t nodes = ranks / s.nodes.ranks;
   const bool goes_on = does(s, Recovery::without_replica);
   if (goes_on && (replicas < 2 || nodes % replicas != 0))
-    throw_error(Code::usage, "{}: found without_replica with {} replicas on {} nodes, needs two or more of whole nodes",
+    throw_usage("{}: found without_replica with {} replicas on {} nodes, needs two or more of whole nodes",
                 s.file.string(), replicas, nodes);
   return {.nodes = nodes,
           .spares = s.nodes.spares,
@@ -77,8 +75,7 @@ double first_step_s(const RunScenario& run, const Continuation& policy, const En
 SimulatedScenario simulate_scenario(const Scenario& scenario, const RunScenario& given, std::int64_t ranks) {
   for (const FaultEvent& e : scenario.events)
     if (e.when.by == FaultTime::By::rate)
-      throw_error(Code::usage,
-                  "{}: found an event at a rate, which a study's months draw; needs a step, a time or a trace",
+      throw_usage("{}: found an event at a rate, which a study's months draw; needs a step, a time or a trace",
                   scenario.file.string());
   RunScenario run = given;
   const EntityTree tree = drill_tree(scenario, ranks, run.tolerance.replicas);

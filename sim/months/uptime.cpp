@@ -12,27 +12,16 @@
 namespace wt {
 
 const char* to_string(Bucket bucket) {
-  switch (bucket) {
-    case Bucket::productive:
-      return "productive";
-    case Bucket::accelerator_init:
-      return "accelerator_init";
-    case Bucket::program_startup:
-      return "program_startup";
-    case Bucket::checkpoint_save:
-      return "checkpoint_save";
-    case Bucket::checkpoint_restore:
-      return "checkpoint_restore";
-    case Bucket::wasted_progress:
-      return "wasted_progress";
-    case Bucket::infrastructure_recovery:
-      return "infrastructure_recovery";
-    case Bucket::custom_events:
-      return "custom_events";
-    case Bucket::other:
-      return "other";
-  }
-  return "";
+  static constexpr const char* words[] = {"productive",
+                                          "accelerator_init",
+                                          "program_startup",
+                                          "checkpoint_save",
+                                          "checkpoint_restore",
+                                          "wasted_progress",
+                                          "infrastructure_recovery",
+                                          "custom_events",
+                                          "other"};
+  return words[static_cast<std::size_t>(bucket)];
 }
 
 namespace detail {

@@ -136,10 +136,10 @@ class Unroller {
     const int microbatch = issue.microbatch;
     OpInstance instance{&op, microbatch, issue.layer, {}};
     if (microbatch >= program_.microbatches)
-      throw_error(Code::usage,
-                  "step program: op {} is of microbatch {} of {}; "
-                  "this is a mistake of windtunnel, not of your files; report it with them",
-                  op.name, microbatch, program_.microbatches);
+      throw_usage(
+          "step program: op {} is of microbatch {} of {}; this is a mistake of windtunnel, not of your files; report "
+          "it with them",
+          op.name, microbatch, program_.microbatches);
     const Names& names = names_.find(&op)->second;
     instance.waits.reserve(op.waits.size());
     for (std::size_t i = 0; i < op.waits.size(); ++i) {
@@ -149,10 +149,10 @@ class Unroller {
       const std::size_t place = places_.find(names.waits[i], microbatch + ref.microbatch_delta, *layer,
                                              [this](std::size_t at) { return index_[at] >= 0; });
       if (place == Places::kNone)
-        throw_error(Code::usage,
-                    "step program: op {} waits for {} of layer {}, which no earlier op is called; "
-                    "this is a mistake of windtunnel, not of your files; report it with them",
-                    instance.id(), ref.name, *layer);
+        throw_usage(
+            "step program: op {} waits for {} of layer {}, which no earlier op is called; this is a mistake of "
+            "windtunnel, not of your files; report it with them",
+            instance.id(), ref.name, *layer);
       instance.waits.push_back(index_[place]);
     }
     index_[places_.at(names.own, microbatch, instance.layer)] = static_cast<int>(out_.size());

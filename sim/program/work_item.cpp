@@ -49,7 +49,7 @@ std::string to_string(Pass pass) { return pass == Pass::forward ? "forward" : "b
 Kernel kernel_from_string(const std::string& word) {
   for (const auto& entry : kernels())
     if (entry.name == word) return entry.kernel;
-  throw_error(Code::usage, "kernel: found '{}', known are the work items of sim/program/work_item.hpp", word);
+  throw_usage("kernel: found '{}', known are the work items of sim/program/work_item.hpp", word);
 }
 
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims) {

@@ -41,7 +41,7 @@ std::string decisions_seed() {
   ledger.causes["loss"] = {1, 800, true, 700};
   ledger.skipped = {{801, 1000}};
   ledger.breaker = "3 of 8 nodes";
-  return nlohmann::json{{"schema", "windtunnel.decision/1"}, {"ledger", to_json(ledger)}}.dump() + "\n";
+  return nlohmann::json{{"schema", "windtunnel.decision/1"}, {"ledger", ledger}}.dump() + "\n";
 }
 
 }  // namespace

@@ -350,14 +350,14 @@ TEST_CASE("what a watch knows outlives it") {
   ledger.skipped = {{3, 3}, {81, 100}};
   ledger.trial = {slow().signals.front(), 123, {"n2"}, RecoveryOption::shrink, "b.yaml", 1.5};
   ledger.spares_used = 1, ledger.layout = "a.yaml", ledger.step_factor = 1.25, ledger.breaker = "because";
-  CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
+  CHECK(nlohmann::json(ledger_from_json(ledger, "test")) == nlohmann::json(ledger));
   ledger.trial->signal.value = std::nan("");  // of a loss
   ledger.trial->option.reset();
-  CHECK(to_json(ledger_from_json(to_json(ledger), "test")) == to_json(ledger));
-  nlohmann::json wrong = to_json(ledger);
+  CHECK(nlohmann::json(ledger_from_json(ledger, "test")) == nlohmann::json(ledger));
+  nlohmann::json wrong = nlohmann::json(ledger);
   wrong["trial"]["way"] = "sideways";
   CHECK_THROWS_WITH(ledger_from_json(wrong, "test"), Contains("sideways"));
-  wrong = to_json(ledger);
+  wrong = nlohmann::json(ledger);
   wrong["more"] = 1;
   CHECK_THROWS_WITH(ledger_from_json(wrong, "test"), Contains("more"));
 }

@@ -219,7 +219,7 @@ TEST_CASE(
   NodeLedger ledger;
   ledger.causes["loss"] = {1, 100};
   ledger.rollback = Rollback{80, 97, {81, 100}};
-  ledger = ledger_from_json(to_json(ledger), "decisions.jsonl:1");
+  ledger = ledger_from_json(nlohmann::json(ledger), "decisions.jsonl:1");
   Script script(1, hour_left, ledger);
   script.look(silent(100));
   CHECK(script.did == Names{"stop", "start"});
@@ -234,7 +234,7 @@ TEST_CASE(
 
 TEST_CASE("a ledger with batches that are none is refused") {
   for (const char* wrong : {"[[0, 3]]", "[[5, 4]]", "[[1, 3], [3, 4]]", "[[1]]"}) {
-    nlohmann::json ledger = to_json(NodeLedger{});
+    nlohmann::json ledger = NodeLedger{};
     ledger["skipped"] = nlohmann::json::parse(wrong);
     INFO(wrong);
     CHECK_THAT(usage_error([&] { ledger_from_json(ledger, "decisions.jsonl:1"); }), Contains("skipped"));

@@ -10,7 +10,6 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/plan/bench_shapes.hpp"
 #include "planner/plan/plan.hpp"
@@ -38,14 +37,14 @@ Options parse(std::vector<std::string> arguments) {
   app.add_flag("--dry-run", o.dry_run);
   app.add_flag("--quick", o.quick);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
+  std::ranges::reverse(arguments);  // CLI11's order
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
-    throw_error(Code::usage,
-                "bench --for: {}; allowed beside it are --worth, --device, --samples, --seed, --quick, --dry-run, "
-                "--output and --json",
-                e.what());
+    throw_usage(
+        "bench --for: {}; allowed beside it are --worth, --device, --samples, --seed, --quick, --dry-run, --output and "
+        "--json",
+        e.what());
   }
   return o;
 }
@@ -53,13 +52,12 @@ Options parse(std::vector<std::string> arguments) {
 void check_device(const Options& o, const ClusterSpec& cluster) {
   const bool cuda = o.device == "cuda";
   if (cluster.shared_cores() && cuda)
-    throw_error(Code::usage, "{}: found --device cuda, the study's ranks share the cores of a host; leave --device out",
-                o.study);
+    throw_usage("{}: found --device cuda, the study's ranks share the cores of a host; leave --device out", o.study);
   if (!cluster.shared_cores() && !cuda)
-    throw_error(Code::usage,
-                "{}: found --device cpu, but its shapes are wanted of {}, and a CPU's times say nothing of it; use "
-                "--device cuda on a machine with one, or --dry-run to see the list",
-                o.study, cluster.gpu_name);
+    throw_usage(
+        "{}: found --device cpu, but its shapes are wanted of {}, and a CPU's times say nothing of it; use --device "
+        "cuda on a machine with one, or --dry-run to see the list",
+        o.study, cluster.gpu_name);
 }
 
 std::string duration(const StudyShapes& shapes, int samples) {
@@ -83,7 +81,7 @@ void list(const StudyShapes& shapes, int samples) {
 std::optional<double> worth_seconds(const Options& o) {
   if (o.worth.empty()) return std::nullopt;
   const double seconds = parse_seconds(o.worth, "--worth");
-  if (!(seconds > 0)) throw_error(Code::usage, "--worth: found {}, needs a time above 0, as 10m", o.worth);
+  if (!(seconds > 0)) throw_usage("--worth: found {}, needs a time above 0, as 10m", o.worth);
   return seconds;
 }
 
@@ -98,8 +96,7 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
     for (const Worth& row : best.left_out)
       for (const MissingShape& shape : row.shapes)
         least = std::min(least, estimated_s(shape, !shapes.gpu.empty(), o.samples));
-    throw_error(Code::usage, "--worth: found {}, needs at least {}, which one shape takes", o.worth,
-                format_seconds(least));
+    throw_usage("--worth: found {}, needs at least {}, which one shape takes", o.worth, format_seconds(least));
   }
   shapes.missing.clear();
   if (best.taken.empty())
@@ -132,8 +129,8 @@ std::string memory_file(const std::string& name, const std::string& text) {
 }  // namespace
 
 bool asks_for_study(const std::vector<std::string>& arguments) {
-  const bool help = std::find(arguments.begin(), arguments.end(), "--help") != arguments.end();
-  return !help && std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
+  const bool help = std::ranges::find(arguments, "--help") != arguments.end();
+  return !help && std::ranges::any_of(arguments, [](const std::string& a) {
     return a == "--for" || a.starts_with("--for=") || a == "--dry-run" || a == "--worth" || a.starts_with("--worth=");
   });
 }

@@ -1,6 +1,8 @@
 // windtunnel calibrate: makes a machine model from profiles, and reports residuals by class.
 #include "sim/cost/calibrate/calibrate.hpp"
 
+#include <fmt/ranges.h>
+
 #include <regex>
 
 #include "configs/base/atomic_file.hpp"
@@ -37,10 +39,10 @@ std::string with_rows_of_numbers(const std::string& json) {
 /// The files of configs/constants anew, or in another folder.
 void fit_published(const Options& o) {
   if (!o.profiles.empty() || o.json || o.allow_assumed)
-    throw_error(Code::usage, "calibrate --published: found {}, which belongs to profiles; leave it out",
-                o.json            ? "--json"
-                : o.allow_assumed ? "--allow-assumed"
-                                  : "a profile");
+    throw_usage("calibrate --published: found {}, which belongs to profiles; leave it out", o.json ? "--json"
+                                                                                            : o.allow_assumed
+                                                                                                ? "--allow-assumed"
+                                                                                                : "a profile");
   const std::filesystem::path folder = o.output.empty() ? configs_folder() / "constants" : make_folder(o.output);
   for (const auto& [name, document] : PublishedTimes::get().documents()) {
     write_file_atomically(folder / (name + ".json"), with_rows_of_numbers(document.dump(1)) + "\n");
@@ -51,16 +53,13 @@ void fit_published(const Options& o) {
 void run_calibrate(const Options& o) {
   if (o.published) return fit_published(o);
   if (o.profiles.empty())
-    throw_error(Code::usage,
-                "calibrate: found no profile, needs one or more, or --published; windtunnel bench makes them");
+    throw_usage("calibrate: found no profile, needs one or more, or --published; windtunnel bench makes them");
   std::vector<Profile> profiles;
   for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
   const CalibrationResult result = calibrate(profiles, {o.allow_assumed});
   if (!o.output.empty()) write_machine(result.model.data(), o.output);
   Report report = calibrate_report(result);
-  std::string named;
-  for (const std::string& profile : o.profiles) named += (named.empty() ? "" : ", ") + profile;
-  report.provenance = provenance({{"profiles", named}});
+  report.provenance = provenance({{"profiles", fmt::format("{}", fmt::join(o.profiles, ", "))}});
   put_report(report, o.json);
 }
 

@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
+#include "configs/base/json_members.hpp"
 #include "planner/cli/parts/cells.hpp"
 
 namespace wt {
+
+WT_TO_JSON(ClassResidual, how, points, median_error, p90_error, bias)
+
 namespace {
 
 /// Negative: not determined.
@@ -14,14 +16,14 @@ Cell error_cell(double share) { return share < 0 ? Cell("-") : percent(share); }
 
 Table residual_table(const CalibrationResult& result) {
   Table table{.title = "Predicted against measured, by class"};
-  table.columns = {{"class"},
-                   {"how"},
-                   {"points", "", Align::right},
-                   {"median error", "%", Align::right},
-                   {"90th percentile", "%", Align::right},
-                   {"bias", "%", Align::right},
-                   {"held out, median", "%", Align::right},
-                   {"held out, 90th percentile", "%", Align::right}};
+  table.columns = {"class",
+                   "how",
+                   numeric("points"),
+                   numeric("median error", "%"),
+                   numeric("90th percentile", "%"),
+                   numeric("bias", "%"),
+                   numeric("held out, median", "%"),
+                   numeric("held out, 90th percentile", "%")};
   for (const ClassResidual& r : result.residuals)
     table.rows.push_back({r.name,
                           r.how,
@@ -39,14 +41,14 @@ Table residual_table(const CalibrationResult& result) {
 /// Rates of one node and of all nodes for each store; no rows where storage was not measured.
 Table storage_table(const std::vector<StorageRates>& stores) {
   Table table{.title = "Storage of checkpoints"};
-  table.columns = {{"store"},
-                   {"direction"},
-                   {"ranks a node", "", Align::right},
-                   {"a node", "GB/s", Align::right},
-                   {"latency", "ms", Align::right},
-                   {"nodes", "", Align::right},
-                   {"together", "GB/s", Align::right},
-                   {"limit"}};
+  table.columns = {"store",
+                   "direction",
+                   numeric("ranks a node"),
+                   numeric("a node", "GB/s"),
+                   numeric("latency", "ms"),
+                   numeric("nodes"),
+                   numeric("together", "GB/s"),
+                   "limit"};
   for (const StorageRates& rates : stores)
     for (const auto& [word, rate] : {std::pair{"write", &rates.write}, {"read", &rates.read}})
       for (const NodeRate& node : rate->node)
@@ -92,16 +94,10 @@ Report calibrate_report(const CalibrationResult& result) {
   if (!result.notes.empty())
     report.sections.push_back({.id = "notes", .title = "What to know", .paragraphs = result.notes});
   nlohmann::json classes = nlohmann::json::array();
+  const auto known = [](double error) { return error < 0 ? nlohmann::json() : nlohmann::json(error); };
   for (const ClassResidual& r : result.residuals)
-    classes.push_back(
-        {{"class", r.name},
-         {"how", r.how},
-         {"points", r.points},
-         {"median_error", r.median_error},
-         {"p90_error", r.p90_error},
-         {"bias", r.bias},
-         {"held_out_median", r.held_out_median < 0 ? nlohmann::json() : nlohmann::json(r.held_out_median)},
-         {"held_out_p90", r.held_out_p90 < 0 ? nlohmann::json() : nlohmann::json(r.held_out_p90)}});
+    classes.emplace_back(r).update(
+        {{"class", r.name}, {"held_out_median", known(r.held_out_median)}, {"held_out_p90", known(r.held_out_p90)}});
   report.payload = {{"residuals", classes}, {"notes", result.notes}};
   return report;
 }

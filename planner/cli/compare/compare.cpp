@@ -27,9 +27,9 @@ struct Options {
 void compare(const Options& o) {
   if (!o.output.empty()) check_report_file(o.output);
   for (const std::string& seen : o.calibrated_on)
-    if (std::none_of(o.folders.begin(), o.folders.end(),
-                     [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
-      throw_error(Code::usage, "compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
+    if (std::ranges::none_of(o.folders,
+                             [&](const std::string& folder) { return std::filesystem::equivalent(seen, folder); }))
+      throw_usage("compare: found --calibrated-on {}, allowed is one of the folders to compare: {}", seen,
                   fmt::join(o.folders, ", "));
   const MachineData machine = read_machine(o.machine);
   std::vector<RunComparison> comparisons;
@@ -42,15 +42,15 @@ void compare(const Options& o) {
     comparisons.push_back(compare_run(run, folder, cluster, *times.cost));
     comparisons.back().calibrated_on =
         calibrated_on(machine, read_profile(std::filesystem::path(folder) / kProfileFile)) ||
-        std::any_of(o.calibrated_on.begin(), o.calibrated_on.end(),
-                    [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
+        std::ranges::any_of(o.calibrated_on,
+                            [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));
   }
   Report report;
   report.title = "Predicted against measured";
   std::vector<RunComparison> unseen;
-  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
-               [](const RunComparison& c) { return !c.calibrated_on; });
+  std::ranges::copy_if(comparisons, std::back_inserter(unseen),
+                       [](const RunComparison& c) { return !c.calibrated_on; });
   report.answer = "Machine model: " + error_sentence(unseen) + disturbance(comparisons) + ".";
   report.sections = {comparison_section(comparisons),
                      timeline_section(unseen.empty() ? comparisons.front() : unseen.front()),

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/experiments/drill_prediction.hpp"
@@ -38,11 +35,16 @@ Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differ
 Table comparison_table(const std::vector<RunComparison>& comparisons) {
   Table t;
   t.title = "Run by run";
-  t.columns = {
-      {"run", "", Align::left},      {"step predicted", "ms", Align::right},    {"measured", "ms", Align::right},
-      {"", "", Align::right},        {"exposed predicted", "ms", Align::right}, {"measured", "ms", Align::right},
-      {"", "of step", Align::right}, {"peak predicted", "MiB", Align::right},   {"measured", "MiB", Align::right},
-      {"", "", Align::right}};
+  t.columns = {"run",
+               numeric("step predicted", "ms"),
+               numeric("measured", "ms"),
+               numeric(""),
+               numeric("exposed predicted", "ms"),
+               numeric("measured", "ms"),
+               numeric("", "of step"),
+               numeric("peak predicted", "MiB"),
+               numeric("measured", "MiB"),
+               numeric("")};
   const auto number = [](double value) { return Cell(value, fmt::format("{:.1f}", value)); };
   for (const RunComparison& c : comparisons)
     t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""),
@@ -53,10 +55,8 @@ Table comparison_table(const std::vector<RunComparison>& comparisons) {
                       judged_percent(c.peak_error(), kPeakErrorBar)});
   t.note = fmt::format(
       "Measured: medians over the steps after 3 of warm-up ({} steps). Exposed communication: mean over ranks of the "
-      "time the "
-      "compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not calibrated on: "
-      "step {:.0f} %, "
-      "exposed {:.0f} % of the step, peak {:.0f} %.",
+      "time the compute lane stood still for a collective. Routing: each run's own recording. Bars for runs not "
+      "calibrated on: step {:.0f} %, exposed {:.0f} % of the step, peak {:.0f} %.",
       comparisons.empty() ? 0 : comparisons.front().measured_steps, 100 * kStepErrorBar, 100 * kExposedErrorBar,
       100 * kPeakErrorBar);
   return t;
@@ -79,8 +79,7 @@ std::string error_sentence(const std::vector<RunComparison>& unseen) {
     peak = std::max(peak, std::abs(c.peak_error()));
   }
   return fmt::format(
-      "on {} {} it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the "
-      "step, "
+      "on {} {} it had not seen, step time was off by at most {:.1f} %, exposed communication by {:.1f} % of the step, "
       "peak tensor memory by {:.2f} %",
       unseen.size(), unseen.size() == 1 ? "run" : "runs", 100 * step, 100 * exposed, 100 * peak);
 }
@@ -88,8 +87,7 @@ std::string error_sentence(const std::vector<RunComparison>& unseen) {
 Section comparison_section(const std::vector<RunComparison>& comparisons) {
   Section s{"predicted-measured", "Predicted against measured", {}, {}};
   std::vector<RunComparison> unseen;
-  std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(unseen),
-               [](const auto& c) { return !c.calibrated_on; });
+  std::ranges::copy_if(comparisons, std::back_inserter(unseen), [](const auto& c) { return !c.calibrated_on; });
   s.paragraphs.push_back(
       "The machine model was calibrated on one run of the real trainer and on kernel and collective benchmarks of this "
       "machine; routing is each run's own recording (an input); " +
@@ -146,10 +144,8 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 Table drill_table(const DrillResult& result) {
   Table t;
   t.title = "Recovery drill";
-  t.columns = {{"scenario", "", Align::left},      {"fault", "", Align::left},      {"blamed", "", Align::left},
-               {"resumed after", "", Align::left}, {"lost", "steps", Align::right}, {"losses", "", Align::left},
-               {"parameters", "", Align::left},    {"optimizer", "", Align::left},  {"samples", "", Align::left},
-               {"verdict", "", Align::left}};
+  t.columns = {"scenario", "fault",      "blamed",    "resumed after", numeric("lost", "steps"),
+               "losses",   "parameters", "optimizer", "samples",       "verdict"};
   for (const DrillCase& c : result.cases) {
     std::string struck, named, resumed;
     const auto add = [](std::string& list, const std::string& word) { list += (list.empty() ? "" : "; ") + word; };
@@ -175,8 +171,7 @@ Table drill_table(const DrillResult& result) {
          c.passed() ? Cell("passed", Status::good) : Cell("FAILED", Status::bad)});
   }
   t.note = "Compared bit by bit with the undisturbed run.";
-  if (std::any_of(result.cases.begin(), result.cases.end(),
-                  [](const DrillCase& c) { return c.compared == Expectation::State::layouts; }))
+  if (std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.compared == Expectation::State::layouts; }))
     t.note += " Close: as losses of different layouts are.";
   return t;
 }
@@ -184,9 +179,8 @@ Table drill_table(const DrillResult& result) {
 Table recovery_table(const DrillResult& result) {
   Table t;
   t.title = "Phases of each recovery, measured";
-  t.columns = {{"scenario", "", Align::left}, {"detect", "s", Align::right},  {"stop", "s", Align::right},
-               {"start", "s", Align::right},  {"load", "s", Align::right},    {"first step", "s", Align::right},
-               {"replay", "s", Align::right}, {"recovery", "s", Align::right}};
+  t.columns = {"scenario",           numeric("detect", "s"),     numeric("stop", "s"),   numeric("start", "s"),
+               numeric("load", "s"), numeric("first step", "s"), numeric("replay", "s"), numeric("recovery", "s")};
   for (const DrillCase& c : result.cases)
     for (const DrillRestart& r : c.restarts) {
       if (!r.phases) continue;
@@ -195,8 +189,8 @@ Table recovery_table(const DrillResult& result) {
                         seconds(p.load_s), seconds(p.first_step_s), seconds(p.replay_s), seconds(p.recovery_s())});
     }
   t.note =
-      "Detect: from the fault to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks "
-      "are connected. Recovery: from the notice to the end of the first step.";
+      "Detect: from the fault to the agent's notice. Stop: until all ranks are gone. Start: until the next ranks are "
+      "connected. Recovery: from the notice to the end of the first step.";
   return t;
 }
 
@@ -218,10 +212,7 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
   }
   Table t;
   t.title = "Drawn scenarios by kind of fault";
-  t.columns = {{"kind", "", Align::left},
-               {"events", "", Align::right},
-               {"scenarios", "", Align::right},
-               {"failed", "", Align::right}};
+  t.columns = {"kind", numeric("events"), numeric("scenarios"), numeric("failed")};
   for (const auto& [kind, n] : kinds) t.rows.push_back({kind, whole(n.events), whole(n.scenarios), whole(n.failed)});
   t.note =
       fmt::format("{} scenarios, {} faults, {} restarts, {} steps done again.", inputs.size(), faults, restarts, lost);
@@ -231,9 +222,8 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
 Table predicted_recovery_table(const DrillResult& result) {
   Table t;
   t.title = "Predicted and measured";
-  t.columns = {{"scenario", "", Align::left},    {"restarts", "", Align::right},  {"predicted", "", Align::right},
-               {"lost", "steps", Align::right},  {"predicted", "", Align::right}, {"total", "s", Align::right},
-               {"predicted", "s", Align::right}, {"off", "", Align::right}};
+  t.columns = {"scenario",           numeric("restarts"),   numeric("predicted"),      numeric("lost", "steps"),
+               numeric("predicted"), numeric("total", "s"), numeric("predicted", "s"), numeric("off")};
   std::vector<double> off;
   for (const DrillCase& c : result.cases) {
     if (!c.predicted) continue;
@@ -249,24 +239,22 @@ Table predicted_recovery_table(const DrillResult& result) {
   for (double& each : off) each = std::abs(each);
   t.note =
       "Total: from the fault until all lost steps are done again, at least one step. Predicted: simulated months of "
-      "the same file, by "
-      "the "
-      "medians of the other scenarios of the run.";
+      "the same file, by the medians of the other scenarios of the run.";
   if (!off.empty())
     t.note += fmt::format(" Off by {:.0f} % in the median, by at most {:.0f} %; {} of {} within {:.0f} %.",
-                          100 * median(off), 100 * *std::max_element(off.begin(), off.end()),
-                          std::count_if(off.begin(), off.end(), [](double each) { return each <= kRecoveryErrorBar; }),
-                          off.size(), 100 * kRecoveryErrorBar);
+                          100 * median(off), 100 * *std::ranges::max_element(off),
+                          std::ranges::count_if(off, [](double each) { return each <= kRecoveryErrorBar; }), off.size(),
+                          100 * kRecoveryErrorBar);
   return t;
 }
 
 Table predicted_phases_table(const DrillResult& result) {
   Table t;
   t.title = "Phases, predicted and measured";
-  t.columns = {{"scenario", "", Align::left}};
+  t.columns = {"scenario"};
   for (const char* phase : {"detect", "stop", "start", "load", "redo"}) {
-    t.columns.push_back({phase, "s", Align::right});
-    t.columns.push_back({"predicted", "", Align::right});
+    t.columns.push_back(numeric(phase, "s"));
+    t.columns.push_back(numeric("predicted"));
   }
   for (const DrillCase& c : result.cases) {
     const auto measured = phases_of(c.restarts);
@@ -286,19 +274,26 @@ Table predicted_phases_table(const DrillResult& result) {
   }
   t.note =
       "Sums over the recoveries of a scenario. Redo: the first step and all lost ones. A notice is detected when the "
-      "run "
-      "has saved and ended.";
+      "run has saved and ended.";
   return t;
 }
 
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
   Table t;
   t.title = "Recoveries, simulated";
-  t.columns = {{"scenario", "", Align::left},  {"event", "", Align::right},     {"fault at", "s", Align::right},
-               {"restarts", "", Align::right}, {"lost", "steps", Align::right}, {"detect", "s", Align::right},
-               {"stop", "s", Align::right},    {"start", "s", Align::right},    {"load", "s", Align::right},
-               {"replay", "s", Align::right},  {"notice", "s", Align::right},   {"slower", "s", Align::right},
-               {"total", "s", Align::right}};
+  t.columns = {"scenario",
+               numeric("event"),
+               numeric("fault at", "s"),
+               numeric("restarts"),
+               numeric("lost", "steps"),
+               numeric("detect", "s"),
+               numeric("stop", "s"),
+               numeric("start", "s"),
+               numeric("load", "s"),
+               numeric("replay", "s"),
+               numeric("notice", "s"),
+               numeric("slower", "s"),
+               numeric("total", "s")};
   for (const auto& [name, scenario] : simulated)
     for (const SimulatedFault& s : scenario.faults)
       t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),
@@ -312,13 +307,11 @@ Table simulated_recovery_table(const std::vector<std::pair<std::string, Simulate
 }
 
 std::string drill_sentence(const DrillResult& result) {
-  const auto passed =
-      std::count_if(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.passed(); });
-  return result.passed() ? "Recovery was exact: every fault was injected, and each run ended as its scenario says."
-                         : fmt::format(
-                               "Recovery was NOT exact: {} of {} scenarios passed; the folders of the cases "
-                               "have the rest.",
-                               passed, result.cases.size());
+  const auto passed = std::ranges::count_if(result.cases, [](const DrillCase& c) { return c.passed(); });
+  return result.passed()
+             ? "Recovery was exact: every fault was injected, and each run ended as its scenario says."
+             : fmt::format("Recovery was NOT exact: {} of {} scenarios passed; the folders of the cases have the rest.",
+                           passed, result.cases.size());
 }
 
 Section drill_section(const DrillResult& result) {

@@ -27,9 +27,7 @@ void compare_offers_command(const Options& o) {
   if (!o.output.empty()) make_folder(o.output);
   std::vector<OfferSpec> offers = read_offers(o.offers);
   Progress bar("reading inputs");
-  const OfferComparison result = compare_offers(study, std::move(offers), o.allow_assumed,
-                                                [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                                    const std::string& what) { bar.update(part, done, total, what); });
+  const OfferComparison result = compare_offers(study, std::move(offers), o.allow_assumed, bar.of_parts());
   bar.finish();
   if (o.json) {
     fmt::print("{}\n", offers_json(result).dump(1));

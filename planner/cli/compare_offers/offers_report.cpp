@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "configs/base/number.hpp"
+#include "configs/base/enum_words.hpp"
+#include "configs/base/json_members.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
@@ -17,18 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-const char* to_word(OfferVerdict verdict) {
-  switch (verdict) {
-    case OfferVerdict::no_plan:
-      return "no plan";
-    case OfferVerdict::cheapest:
-      return "cheapest";
-    case OfferVerdict::tie:
-      return "tie";
-    case OfferVerdict::dearer:
-      return "dearer";
-  }
-  return "no plan";
+std::string to_word(OfferVerdict verdict) {
+  return word_for(verdict, std::array{"no plan", "cheapest", "tie", "dearer"});
 }
 
 std::string percent_dearer(const OfferRow& row) { return fmt::format("{:.1f} % dearer", 100 * row.dearer); }
@@ -105,7 +94,7 @@ json row_json(const OfferRow& row) {
               {"p50_days", p.cost.days.p50},
               {"p95_days", p.cost.days.p95},
               {"cost", cost_json(p.cost)},
-              {"break_even_gpu_hour", or_null(row.break_even)},
+              {"break_even_gpu_hour", row.break_even},
               {"dearer", row.dearer},
               {"chance_no_dearer", row.chance}});
   return one;
@@ -142,7 +131,7 @@ std::string offers_answer(const OfferComparison& comparison) {
 }
 
 Table offers_table(const OfferComparison& comparison) {
-  Table table{.title = "Offers for " + comparison.study, .columns = {{"offer"}}};
+  Table table{.title = "Offers for " + comparison.study, .columns = {"offer"}};
   const std::string& currency = comparison.currency;
   for (const auto& [name, unit] : {std::pair<std::string, std::string>{"GPUs", ""},
                                    {"time P50", "days"},
@@ -153,7 +142,7 @@ Table offers_table(const OfferComparison& comparison) {
                                    {"energy P50", "MWh"},
                                    {"break-even", currency + "/GPU-h"},
                                    {"price", currency + "/GPU-h"}})
-    table.columns.push_back({name, unit, Align::right});
+    table.columns.push_back(numeric(name, unit));
   table.columns.push_back({"verdict"});
   for (const OfferRow& row : comparison.rows) {
     if (row.plan) {

@@ -1,9 +1,8 @@
 // windtunnel data pack: text to MDS shards. The other subcommands of windtunnel data: data.hpp.
 #include "planner/cli/data/data.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "planner/cli/data/data_mix.hpp"
@@ -13,6 +12,10 @@
 #include "trainer/data/pack.hpp"
 
 namespace wt {
+
+WT_TO_JSON(PackResult, files, bytes, documents, empty_documents, dropped_documents, tokens, dropped_tokens, samples,
+           shards, vocabulary)
+
 namespace {
 
 struct PackWords {
@@ -22,20 +25,6 @@ struct PackWords {
   PackOptions options;
   bool no_wrap = false, json = false;
 };
-
-nlohmann::json pack_document(const PackResult& r, const std::string& folder) {
-  return {{"files", r.files},
-          {"bytes", r.bytes},
-          {"documents", r.documents},
-          {"empty_documents", r.empty_documents},
-          {"dropped_documents", r.dropped_documents},
-          {"tokens", r.tokens},
-          {"dropped_tokens", r.dropped_tokens},
-          {"samples", r.samples},
-          {"shards", r.shards},
-          {"vocabulary", r.vocabulary},
-          {"folder", folder}};
-}
 
 std::string samples_in_words(const PackResult& r, const PackOptions& options) {
   switch (options.samples) {
@@ -56,7 +45,7 @@ std::string samples_in_words(const PackResult& r, const PackOptions& options) {
 void pack(const PackWords& words) {
   PackOptions options = words.options;
   if (options.seq_len < 1)
-    throw_error(Code::usage, "--seq-len: found {}, allowed are whole numbers from 1; give the tokens a sample predicts",
+    throw_usage("--seq-len: found {}, allowed are whole numbers from 1; give the tokens a sample predicts",
                 options.seq_len);
   options.samples = sample_kind_from_string(words.samples);
   options.wrap = !words.no_wrap;
@@ -70,8 +59,9 @@ void pack(const PackWords& words) {
   const PackResult r = pack_text({words.text.begin(), words.text.end()}, words.output, options);
   bar.finish();
   if (words.json) {
-    fmt::print("{}\n", pack_document(r, words.output).dump(1));
-    return;
+    nlohmann::json document = r;
+    document["folder"] = words.output;
+    return fmt::print("{}\n", document.dump(1));
   }
   fmt::print("{}, {} of text: {}, {} in {}\n", counted(r.files, "file"), format_bytes(static_cast<double>(r.bytes)),
              samples_in_words(r, options), counted(r.shards, "shard"), words.output);

@@ -1,9 +1,8 @@
 // windtunnel data check: whether a data set matches its index, and what it contains.
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
@@ -16,6 +15,10 @@
 #include "trainer/data/tokenizer_process.hpp"
 
 namespace wt {
+
+WT_TO_JSON(ShownSample, sample, length, ids)
+WT_TO_JSON(DataCheckResult, columns, compression, hash, shards, samples, bytes, largest_id, problems, problem_count)
+
 namespace {
 
 struct CheckWords {
@@ -94,26 +97,15 @@ nlohmann::json check_document(const CheckedFolder& checked) {
   const DataCheckResult& r = checked.result;
   nlohmann::json lengths = nlohmann::json::array(), shown = nlohmann::json::array();
   for (const auto& [length, samples] : r.lengths) lengths.push_back({{"length", length}, {"samples", samples}});
-  for (std::size_t i = 0; i < r.shown.size(); ++i)
-    shown.push_back({{"sample", r.shown[i].sample},
-                     {"length", r.shown[i].length},
-                     {"ids", r.shown[i].ids},
-                     {"text", checked.texts[i]}});
-  return {{"folder", checked.folder.string()},
-          {"columns", r.columns},
-          {"compression", r.compression},
-          {"hash", r.hash},
-          {"shards", r.shards},
-          {"samples", r.samples},
-          {r.text ? "text_bytes" : "tokens", r.tokens},
-          {"bytes", r.bytes},
-          {"stored_bytes", r.stored},
-          {"largest_id", r.largest_id},
-          {"trained_tokens", r.trained},
-          {"lengths", lengths},
-          {"shown", shown},
-          {"problems", r.problems},
-          {"problem_count", r.problem_count}};
+  for (std::size_t i = 0; i < r.shown.size(); ++i) shown.emplace_back(r.shown[i])["text"] = checked.texts[i];
+  nlohmann::json out = r;
+  out.update({{"folder", checked.folder.string()},
+              {r.text ? "text_bytes" : "tokens", r.tokens},
+              {"stored_bytes", r.stored},
+              {"trained_tokens", r.trained},
+              {"lengths", lengths},
+              {"shown", shown}});
+  return out;
 }
 
 void print_check(const CheckedFolder& checked) {
@@ -148,8 +140,7 @@ std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, Dat
   options.seq_len = words.seq_len;
   if (std::filesystem::is_directory(words.what)) return {words.what};
   if (!std::filesystem::exists(words.what) && words.what.find('/') != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found nothing there, allowed is the folder of a data set or a run file; check the path",
+    throw_usage("{}: found nothing there, allowed is the folder of a data set or a run file; check the path",
                 words.what);
   const RunSpec run = read_run(find_config("runs", words.what));
   if (!options.seq_len) options.seq_len = run.seq;
@@ -158,15 +149,13 @@ std::vector<std::filesystem::path> folders_to_check(const CheckWords& words, Dat
   std::vector<std::filesystem::path> folders;
   for (const StreamSpec& stream : run.dataset.streams) {
     if (stream.local_folder().empty())
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: stream {}: found remote {} alone, allowed is a local folder; fetch it, or check a folder by name",
           words.what, stream.name, stream.remote_folder());
     folders.emplace_back(stream.local_folder());
   }
   if (folders.empty())
-    throw_error(Code::usage, "{}: found no train_loader, allowed is a run with a data set; add train_loader.dataset",
-                words.what);
+    throw_usage("{}: found no train_loader, allowed is a run with a data set; add train_loader.dataset", words.what);
   return folders;
 }
 

@@ -1,12 +1,10 @@
 // windtunnel data mix: what a run draws from each stream.
 #include "planner/cli/data/data_mix.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
-#include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "trainer/data/mds_index.hpp"
 #include "trainer/data/mds_shard_file.hpp"
@@ -24,10 +22,9 @@ struct MixCommand {
 std::filesystem::path index_folder(const StreamSpec& stream, const std::string& file) {
   for (const std::string& folder : {stream.local_folder(), stream.remote_folder()})
     if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / kMdsIndexName)) return folder;
-  throw_error(
-      Code::usage,
-      "{}: stream '{}': found no {} in {}, allowed is a folder that has it; fetch the stream's {} first, or give "
-      "its folder",
+  throw_usage(
+      "{}: stream '{}': found no {} in {}, allowed is a folder that has it; fetch the stream's {} first, or give its "
+      "folder",
       file, stream.name, kMdsIndexName, stream.local.empty() ? stream.remote_folder() : stream.local_folder(),
       kMdsIndexName);
 }
@@ -95,7 +92,7 @@ void print_mixture(const Mixture& mixture, std::int64_t global_batch) {
 void mix(const MixCommand& o) {
   const RunSpec run = read_run(o.file);
   if (run.dataset.empty())
-    throw_error(Code::usage, "{}: train_loader: found none, needs a data set whose streams are mixed", o.file);
+    throw_usage("{}: train_loader: found none, needs a data set whose streams are mixed", o.file);
   std::vector<std::vector<std::int64_t>> shards;
   std::vector<std::optional<std::int64_t>> tokens;
   for (const StreamSpec& stream : run.dataset.streams) {

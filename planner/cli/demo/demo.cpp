@@ -4,7 +4,6 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/quantity.hpp"
-#include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/demo/demo_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"

@@ -73,8 +73,7 @@ Report demo_report(const DemoResult& result) {
   for (const std::string& line : judgement.broken) compared.paragraphs.push_back("Bar broken: " + line + ".");
   const auto proof = {compared, timeline_section(result.shown()), rank_memory_section(result.comparisons)};
   report.sections.insert(report.sections.begin(), proof.begin(), proof.end());
-  const auto evidence =
-      std::find_if(report.sections.begin(), report.sections.end(), [](const Section& s) { return s.id == "evidence"; });
+  const auto evidence = std::ranges::find_if(report.sections, [](const Section& s) { return s.id == "evidence"; });
   report.sections.insert(evidence, drill_section(result.drill));
   nlohmann::json comparisons = nlohmann::json::array();
   for (const RunComparison& c : result.comparisons) comparisons.push_back(to_json(c));
@@ -88,8 +87,7 @@ std::string demo_summary(const DemoResult& result, const std::filesystem::path& 
   const std::vector<RunComparison> unseen(result.comparisons.begin() + 1, result.comparisons.end());
   return fmt::format(
       "Measured: {} training steps and {} benchmarks on this machine. Predictions: {}. Plan: {} Range: {}. Recovery "
-      "after {} injected faults was {}. "
-      "The report is {}.",
+      "after {} injected faults was {}. The report is {}.",
       result.run.steps, result.suites.measurements.size(), error_sentence(unseen) + disturbance(result.comparisons),
       plan_answer(result.inputs, result.plan), plan_range(result.plan), result.drill.cases.size(),
       result.drill.passed() ? "bitwise exact" : "NOT exact", report.string());

@@ -28,10 +28,9 @@ struct Options {
 /// Adds randomly drawn scenarios; their files are in the drill's folder.
 void add_random(const Options& o, std::vector<DrillInput>& inputs) {
   if (o.count < 1 || o.seed < 0 || o.first < 0)
-    throw_error(
-        Code::usage,
-        "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed "
-        "of 0 or more",
+    throw_usage(
+        "drill random: found --count {} --first {} --seed {}, needs a count of 1 or more, and a first and a seed of 0 "
+        "or more",
         o.count, o.first, o.seed);
   struct Drawn {
     RunSpec run;
@@ -55,7 +54,7 @@ void add_random(const Options& o, std::vector<DrillInput>& inputs) {
 void simulate(const Options& o) {
   std::vector<std::pair<std::string, SimulatedScenario>> simulated;
   for (const std::string& name : o.scenarios) {
-    if (name == "random") throw_error(Code::usage, "drill --simulate: found random, needs scenarios by name or file");
+    if (name == "random") throw_usage("drill --simulate: found random, needs scenarios by name or file");
     const DrillInput input = read_drill_input(name);
     simulated.emplace_back(
         input.scenario.name,
@@ -70,13 +69,13 @@ void simulate(const Options& o) {
 
 void drill(const Options& o) {
   if (o.simulate) return simulate(o);
-  if (!o.recovery.empty()) throw_error(Code::usage, "drill: found --recovery, which only --simulate uses");
+  if (!o.recovery.empty()) throw_usage("drill: found --recovery, which only --simulate uses");
   const auto said = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   std::vector<DrillInput> inputs;
   for (const std::string& name : o.scenarios)
     if (name != "random") inputs.push_back(read_drill_input(name));
   take_output_folder(o.output, "drill");  // must be first
-  if (std::count(o.scenarios.begin(), o.scenarios.end(), "random") > 0) add_random(o, inputs);
+  if (std::ranges::count(o.scenarios, "random") > 0) add_random(o, inputs);
   for (DrillInput& input : inputs) {
     RunSpec& run = input.run;
     // If the run's data is not on this machine, text files of the system replace it; tokens are written to the drill's
@@ -90,12 +89,12 @@ void drill(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", to_json(result).dump(1));
   } else {
-    const bool drawn = std::any_of(inputs.begin(), inputs.end(), [](const DrillInput& input) { return input.drawn; });
+    const bool drawn = std::ranges::any_of(inputs, [](const DrillInput& input) { return input.drawn; });
     if (drawn)
       fmt::print("{}", text_table(drawn_table(inputs, result)));
     else
       fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
-    if (!drawn && std::any_of(result.cases.begin(), result.cases.end(), [](const DrillCase& c) { return c.predicted; }))
+    if (!drawn && std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.predicted.has_value(); }))
       fmt::print("\n{}\n{}\n", text_table(predicted_recovery_table(result)),
                  text_table(predicted_phases_table(result)));
     for (const DrillCase& c : result.cases)

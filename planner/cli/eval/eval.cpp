@@ -35,12 +35,11 @@ Asked asked_for(const Options& o) {
     const bool folder = std::filesystem::is_directory(word);
     std::string& to = folder ? out.folder : out.file;
     if (!folder && !std::filesystem::exists(word))
-      throw_error(Code::usage,
-                  "{}: found neither a folder nor a file, needs a folder of a run or of exported weights, or an "
-                  "evaluation file",
-                  word);
-    if (!to.empty())
-      throw_error(Code::usage, "found {} and {}, allowed is one folder and one evaluation file", to, word);
+      throw_usage(
+          "{}: found neither a folder nor a file, needs a folder of a run or of exported weights, or an evaluation "
+          "file",
+          word);
+    if (!to.empty()) throw_usage("found {} and {}, allowed is one folder and one evaluation file", to, word);
     to = word;
   }
   return out;
@@ -49,13 +48,13 @@ Asked asked_for(const Options& o) {
 Evaluation scores_of(const Options& o, const Asked& asked, const HarnessSpec& spec) {
   if (!o.results.empty()) return read_results({o.results.begin(), o.results.end()});
   if (asked.folder.empty())
-    throw_error(Code::usage,
-                "found no folder and no --results, needs a folder of a run or of exported weights, or results "
-                "that are there already");
+    throw_usage(
+        "found no folder and no --results, needs a folder of a run or of exported weights, or results that are there "
+        "already");
   if (spec.tasks.empty())
-    throw_error(Code::usage,
-                "found no tasks, needs names of lm-eval's tasks: --tasks lambada_openai, or tasks: in an "
-                "evaluation file; lm_eval ls tasks lists them");
+    throw_usage(
+        "found no tasks, needs names of lm-eval's tasks: --tasks lambada_openai, or tasks: in an evaluation file; "
+        "lm_eval ls tasks lists them");
   const std::filesystem::path weights = find_weights(asked.folder);
   fmt::print(stderr, "lm-eval scores {}; its words go to {}/lm_eval.log\n", weights.string(), asked.folder);
   return run_lm_eval(spec, weights, asked.folder);

@@ -22,15 +22,11 @@ std::string harness_and_version(const Evaluation& evaluation) {
 }
 
 Table tasks_table(const Evaluation& evaluation) {
-  Table table{.title = "Tasks",
-              .columns = {{"task"},
-                          {"shots", "", Align::right},
-                          {"metric"},
-                          {"value", "", Align::right},
-                          {"standard error", "", Align::right},
-                          {"samples", "", Align::right}},
-              .rows = {},
-              .note = {}};
+  Table table{
+      .title = "Tasks",
+      .columns = {"task", numeric("shots"), "metric", numeric("value"), numeric("standard error"), numeric("samples")},
+      .rows = {},
+      .note = {}};
   for (const TaskScore& s : evaluation.scores)
     table.rows.push_back({s.name(), whole_or_none(s.shots), s.metric_and_filter(), measured_score(s.value),
                           s.standard_error ? measured_score(*s.standard_error) : Cell(""), whole_or_none(s.samples)});
@@ -39,13 +35,8 @@ Table tasks_table(const Evaluation& evaluation) {
 
 Table benchmarks_table(const GauntletScores& gauntlet) {
   Table table{.title = "Benchmarks",
-              .columns = {{"category"},
-                          {"benchmark"},
-                          {"metric"},
-                          {"value", "", Align::right},
-                          {"of random answers", "", Align::right},
-                          {"score", "", Align::right},
-                          {"weight", "", Align::right}},
+              .columns = {"category", "benchmark", "metric", numeric("value"), numeric("of random answers"),
+                          numeric("score"), numeric("weight")},
               .rows = {},
               .note = {}};
   for (const CategoryScore& category : gauntlet.categories)
@@ -61,10 +52,7 @@ Table benchmarks_table(const GauntletScores& gauntlet) {
 }
 
 Table averages_table(const GauntletScores& gauntlet) {
-  Table table{.title = "Averages",
-              .columns = {{"name"}, {"score", "", Align::right}, {"over"}, {"missing"}},
-              .rows = {},
-              .note = {}};
+  Table table{.title = "Averages", .columns = {"name", numeric("score"), "over", "missing"}, .rows = {}, .note = {}};
   const auto add = [&](const std::string& name, const std::optional<double>& score, const std::string& over,
                        const std::vector<std::string>& missing) {
     table.rows.push_back({name, score ? Cell{*score, fmt::format("{:.4f}", *score), Evidence::derived} : Cell("n/a"),

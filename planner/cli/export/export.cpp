@@ -1,15 +1,17 @@
 // windtunnel export: writes a plan or a run in another framework's format.
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/files/find.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/recipes/recipe.hpp"
 
 namespace wt {
+
+WT_TO_JSON(Recipe, version, file_name, text, not_expressed, next_step)
+
 namespace {
 
 struct Options {
@@ -22,8 +24,7 @@ std::filesystem::path run_file_of(const std::string& plan) {
   if (!std::filesystem::is_directory(plan)) return find_config("runs", plan);
   const std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";
   if (!std::filesystem::exists(file))
-    throw_error(Code::usage, "{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file",
-                plan);
+    throw_usage("{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file", plan);
   return file;
 }
 
@@ -31,14 +32,9 @@ void export_plan(const Options& o) {
   const RecipeFormat target = recipe_format_from_string(o.target, "--to");
   const Recipe recipe = export_run(read_run(run_file_of(o.plan)), target);
   if (o.json) {
-    const nlohmann::json document{{"target", o.target},
-                                  {"version", recipe.version},
-                                  {"file_name", recipe.file_name},
-                                  {"text", recipe.text},
-                                  {"not_expressed", recipe.not_expressed},
-                                  {"next_step", recipe.next_step}};
-    put_document(document.dump(2), o.output);
-    return;
+    nlohmann::json document = recipe;
+    document["target"] = o.target;
+    return put_document(document.dump(2), o.output);
   }
   put_document(recipe.text, o.output);
   if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);

@@ -3,7 +3,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/study_assignments.hpp"
@@ -30,12 +29,9 @@ void compare_faults(const Options& o) {
   std::vector<KeyValuesOf> settings;
   for (const std::string& one : o.set) settings.push_back(parse_assignment(one, false));
   Progress bar("reading inputs");
-  const auto said = [&](const std::string& part, std::int64_t done, std::int64_t total, const std::string& what) {
-    bar.update(part, done, total, what);
-  };
   const PlanInputs inputs = read_plan_inputs(
       assigned_study(read_file(file, "a study file"), file.string(), assignments_of(settings)), o.allow_assumed);
-  const Plan plan = make_plan(inputs, said, kTraces);
+  const Plan plan = make_plan(inputs, bar.of_parts(), kTraces);
   bar.finish();
   if (o.json)
     fmt::print("{}\n", policies_json(plan.policies).dump(1));

@@ -51,7 +51,7 @@ std::vector<double> last_values(const std::vector<Profile>& processes, const std
 }
 
 bool above_zero(const std::vector<double>& values) {
-  return values.size() == kBlockSide && std::all_of(values.begin(), values.end(), [](double v) { return v > 0; });
+  return values.size() == kBlockSide && std::ranges::all_of(values, [](double v) { return v > 0; });
 }
 
 }  // namespace
@@ -136,10 +136,8 @@ GateResult GateBlocks::measure(double limit_s, const GateOptions& options) {
     }
     const std::size_t before = std::max<std::size_t>(1, due.size());
     due = wanted();
-    const auto undecided =
-        static_cast<std::size_t>(std::count_if(gate.rows().begin(), gate.rows().end(), [](const GateRow& row) {
-          return row.verdict == Verdict::inconclusive;
-        }));
+    const auto undecided = static_cast<std::size_t>(
+        std::ranges::count_if(gate.rows(), [](const GateRow& row) { return row.verdict == Verdict::inconclusive; }));
     const double used_s = steady_s() - begin;
     fmt::print(stderr, "gate run: {} block{}, {} of {} benchmarks undecided, {:.1f} min\n", blocks,
                blocks == 1 ? "" : "s", undecided, all, used_s / 60);

@@ -24,8 +24,7 @@ struct Options {
 
 void compare_profiles(const Options& o) {
   if (o.base.empty() || o.current.empty())
-    throw_error(Code::usage,
-                "gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
+    throw_usage("gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
                 o.base.empty() ? 0 : 1);
   GateOptions options;
   options.strict = o.strict;
@@ -76,9 +75,8 @@ std::vector<std::filesystem::path> gate_profiles(const std::string& place) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(place))
     if (entry.path().extension() == ".json") files.push_back(entry.path());
-  if (files.empty())
-    throw_error(Code::usage, "{}: holds no .json file; needs a profile, or a folder of profiles", place);
-  std::sort(files.begin(), files.end());
+  if (files.empty()) throw_usage("{}: holds no .json file; needs a profile, or a folder of profiles", place);
+  std::ranges::sort(files);
   return files;
 }
 

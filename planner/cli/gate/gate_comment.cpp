@@ -2,21 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "planner/cli/gate/gate_format.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text_report.hpp"
 
 namespace wt {
 
 std::string gate_comment(const GateResult& result) {
-  Table table{.columns = {{"verdict"},
-                          {"benchmark"},
-                          {"change", "", Align::right},
-                          {"interval"},
-                          {"base", "", Align::right},
-                          {"new", "", Align::right}}};
+  Table table{.columns = {"verdict", "benchmark", numeric("change"), "interval", numeric("base"), numeric("new")}};
   constexpr std::size_t kMost = 100;
   std::size_t found = 0;
   std::string reasons;

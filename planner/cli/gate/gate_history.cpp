@@ -61,10 +61,9 @@ void add_record(const Command& gate) {
   command.option("--commit", o->commit, "Commit that was built, where the profile does not say it");
   command.runs([o] {
     if (!o->commit.empty() && !is_commit(o->commit))
-      throw_error(
-          Code::usage,
-          "gate record: --commit: found '{}', allowed seven or more digits of a commit, as `git rev-parse HEAD` "
-          "prints them",
+      throw_usage(
+          "gate record: --commit: found '{}', allowed seven or more digits of a commit, as `git rev-parse HEAD` prints "
+          "them",
           o->commit);
     const HistoryRun run = history_run(read_gate_input(gate_profiles(o->profile)), o->commit);
     const bool fresh = record_run(run, o->history);
@@ -125,7 +124,7 @@ void add_accept(const Command& gate) {
   command.option("--reason", o->reason, "Why it is wanted").required();
   command.runs([o] {
     if (o->reason.empty())
-      throw_error(Code::usage, "gate accept: --reason: found nothing, allowed a text; say why the change is wanted");
+      throw_usage("gate accept: --reason: found nothing, allowed a text; say why the change is wanted");
     const History history = read_history(o->folder);
     std::set<std::string> benchmarks;
     std::vector<std::string> commits;
@@ -135,13 +134,12 @@ void add_accept(const Command& gate) {
         if (same_commit(point.commit, o->commit)) add_commit(point.commit, commits);
     }
     if (!o->benchmark.empty() && benchmarks.count(o->benchmark) == 0)
-      throw_error(Code::usage,
-                  "gate accept: --benchmark: found '{}'{}; allowed a benchmark of the history, which `windtunnel gate "
-                  "history {}` lists",
-                  o->benchmark, did_you_mean(o->benchmark, {benchmarks.begin(), benchmarks.end()}), o->folder);
+      throw_usage(
+          "gate accept: --benchmark: found '{}'{}; allowed a benchmark of the history, which `windtunnel gate history "
+          "{}` lists",
+          o->benchmark, did_you_mean(o->benchmark, {benchmarks.begin(), benchmarks.end()}), o->folder);
     if (commits.size() != 1)
-      throw_error(
-          Code::usage,
+      throw_usage(
           "gate accept: --commit: found {} of {}, allowed one that was recorded; give it as the history shows it",
           counted(static_cast<std::int64_t>(commits.size()), "recorded commit"), o->commit);
     record_acceptance({commits[0], o->benchmark, o->reason, now()}, o->folder);

@@ -53,7 +53,7 @@ std::string gate_junit(const GateResult& result) {
   const std::size_t missing = result.count(Verdict::missing);
   const std::size_t allowed = result.options.allow_missing ? missing : 0;
   const auto failed_before = static_cast<std::size_t>(
-      std::count_if(result.rows.begin(), result.rows.end(), [](const GateRow& row) { return row.failed_before; }));
+      std::ranges::count_if(result.rows, [](const GateRow& row) { return row.failed_before; }));
   pugi::xml_document document;
   const pugi::xml_node suite = add(
       document, "testsuite",

@@ -3,18 +3,27 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "configs/base/json_members.hpp"
 #include "planner/cli/gate/gate_format.hpp"
-#include "planner/cli/parts/json_parts.hpp"
 #include "reports/render/render.hpp"
 #include "reports/render/text_report.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+static void to_json(json& out, Verdict verdict) { out = to_string(verdict); }
+static void to_json(json& out, const FingerprintDifference& d) {
+  out = {{"key", d.key}, {"base", d.left}, {"current", d.right}};
+}
+WT_TO_JSON(GateOptions, alpha, relative_floor, absolute_floor_s, min_samples, separation_samples, allow_missing, strict,
+           ignored_facts)
+WT_TO_JSON(GateRow, name, verdict, reason, unit, smaller_is_better, base_n, current_n, base_median, current_median,
+           delta, ratio, ratio_low, ratio_high, p, p_adjusted, separated, samples_needed)
+
+namespace {
 
 std::string settings(const GateResult& result) {
   const GateOptions& o = result.options;
@@ -29,36 +38,9 @@ std::string settings(const GateResult& result) {
       o.alpha, o.separation_samples, o.relative_floor * 100, o.absolute_floor_s * 1e6);
 }
 
-json row_json(const GateRow& row) {
-  return {{"name", row.name},
-          {"verdict", to_string(row.verdict)},
-          {"reason", row.reason},
-          {"unit", row.unit},
-          {"smaller_is_better", row.smaller_is_better},
-          {"base_n", row.base_n},
-          {"current_n", row.current_n},
-          {"base_median", or_null(row.base_median)},
-          {"current_median", or_null(row.current_median)},
-          {"delta", or_null(row.delta)},
-          {"ratio", or_null(row.ratio)},
-          {"ratio_low", or_null(row.ratio_low)},
-          {"ratio_high", or_null(row.ratio_high)},
-          {"p", or_null(row.p)},
-          {"p_adjusted", or_null(row.p_adjusted)},
-          {"separated", row.separated},
-          {"samples_needed", or_null(row.samples_needed)}};
-}
-
 Table gate_table(const std::vector<const GateRow*>& rows) {
-  Table table{.columns = {{"verdict"},
-                          {"benchmark"},
-                          {"base", "", Align::right},
-                          {"new", "", Align::right},
-                          {"change", "", Align::right},
-                          {"95 % interval"},
-                          {"n", "", Align::right},
-                          {"p adj", "", Align::right},
-                          {"why"}}};
+  Table table{.columns = {"verdict", "benchmark", numeric("base"), numeric("new"), numeric("change"), "95 % interval",
+                          numeric("n"), numeric("p adj"), "why"}};
   for (const GateRow* row : rows)
     table.rows.push_back({to_string(row->verdict), row->name, gate_value(row->base_median, row->unit),
                           gate_value(row->current_median, row->unit), gate_change(row->ratio), gate_interval(*row),
@@ -86,14 +68,10 @@ std::string gate_text(const GateResult& result, bool all) {
 }
 
 json gate_json(const GateResult& result) {
-  const GateOptions& o = result.options;
-  json counts, rows = json::array(), differing = json::array();
+  json counts;
   for (Verdict v : {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::incomparable, Verdict::inconclusive,
                     Verdict::faster, Verdict::fresh, Verdict::same})
     counts[to_string(v)] = result.count(v);
-  for (const GateRow& row : result.rows) rows.push_back(row_json(row));
-  for (const FingerprintDifference& d : result.differences)
-    differing.push_back({{"key", d.key}, {"base", d.left}, {"current", d.right}});
   return {{"schema", "windtunnel.gate/1"},
           {"sentence", result.sentence()},
           {"exit_status", result.exit_status()},
@@ -104,19 +82,11 @@ json gate_json(const GateResult& result) {
           {"counts", std::move(counts)},
           {"unmeasured", result.unmeasured},
           {"command", result.command.empty() ? json(nullptr) : json(result.command)},
-          {"options",
-           {{"alpha", o.alpha},
-            {"relative_floor", o.relative_floor},
-            {"absolute_floor_s", o.absolute_floor_s},
-            {"min_samples", o.min_samples},
-            {"separation_samples", o.separation_samples},
-            {"allow_missing", o.allow_missing},
-            {"strict", o.strict},
-            {"ignored_facts", o.ignored_facts}}},
-          {"fingerprint_differences", std::move(differing)},
+          {"options", result.options},
+          {"fingerprint_differences", result.differences},
           {"base_fingerprint", result.base_fingerprint},
           {"current_fingerprint", result.current_fingerprint},
-          {"rows", std::move(rows)}};
+          {"rows", result.rows}};
 }
 
 std::string gate_markdown(const GateResult& result) {

@@ -3,14 +3,11 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
-#include "bench/gate/sequential.hpp"
-#include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "planner/cli/gate/gate_blocks.hpp"
 #include "planner/cli/gate/gate_comment.hpp"

@@ -24,7 +24,7 @@ fs::path cache_of_trees() {
   if (const std::string cache = variable("WINDTUNNEL_CACHE"); !cache.empty()) return fs::path(cache) / "gate";
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "windtunnel/gate";
   if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache/windtunnel/gate";
-  throw_error(Code::usage, "gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
+  throw_usage("gate run: found no folder for the trees; set WINDTUNNEL_CACHE");
 }
 
 /// Most recently used trees that are kept with their builds: those of the current and of the previous comparisons.
@@ -57,7 +57,7 @@ std::string shell_word(const std::string& text) {
 GateTrees::GateTrees() {
   repository_ = git(fs::current_path(), {"rev-parse", "--show-toplevel"});
   if (repository_.empty())
-    throw_error(Code::usage, "gate run: {} is in no git repository; call it in the one whose revisions it compares",
+    throw_usage("gate run: {} is in no git repository; call it in the one whose revisions it compares",
                 fs::current_path().string());
   cache_ = cache_of_trees() / fmt::format("{}-{:08x}", repository_.filename().string(),
                                           static_cast<std::uint32_t>(hash_of(repository_.string())));
@@ -82,7 +82,7 @@ GateTree GateTrees::tree(const std::string& revision) {
   const std::string commit = git(repository_, {"rev-parse", "--verify", "--quiet", "--end-of-options",
                                                (here ? std::string("HEAD") : revision) + "^{commit}"});
   if (commit.empty())
-    throw_error(Code::usage, "gate run: found no revision '{}' in {}; name a commit, branch or tag that git log shows",
+    throw_usage("gate run: found no revision '{}' in {}; name a commit, branch or tag that git log shows",
                 here ? "HEAD" : revision, repository_.string());
   if (here) return {repository_, commit, git(repository_, {"status", "--porcelain"}).empty()};
   const fs::path folder = cache_ / commit.substr(0, 12);

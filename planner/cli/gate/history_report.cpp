@@ -3,17 +3,23 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/text.hpp"
 #include "planner/cli/gate/gate_format.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+WT_TO_JSON(HistoryPoint, run, commit, built, measured, host, median, low, high, samples)
+WT_TO_JSON(HistorySeries, benchmark, environment, facts, unit, smaller_is_better, points)
+WT_TO_JSON(AlertRecord, benchmark, environment, before, commit, ratio, reason)
+WT_TO_JSON(LevelShift, index, before, after, p, threshold)
+
+namespace {
 
 std::string short_commit(const std::string& commit) {
   const std::size_t dirty = commit.find('-');
@@ -40,7 +46,7 @@ std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
   std::vector<ShiftRow> rows;
   for (const JudgedSeries& judged : judgement.series)
     for (const SeriesShift& shift : judged.shifts) rows.push_back({&judged, &shift});
-  std::stable_sort(rows.begin(), rows.end(), [](const ShiftRow& a, const ShiftRow& b) {
+  std::ranges::stable_sort(rows, [](const ShiftRow& a, const ShiftRow& b) {
     if (a.shift->state != b.shift->state) return a.shift->state < b.shift->state;
     if (a.shift->worse != b.shift->worse) return a.shift->worse;
     const auto size = [](const ShiftRow& row) { return std::abs(row.shift->shift.ratio() - 1); };
@@ -51,17 +57,8 @@ std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
 
 Table changes_table(const std::vector<ShiftRow>& rows) {
   Table table{.title = "",
-              .columns = {{"state"},
-                          {"direction"},
-                          {"change", "%", Align::right},
-                          {"before", "", Align::right},
-                          {"after", "", Align::right},
-                          {"p", "", Align::right},
-                          {"commits"},
-                          {"since"},
-                          {"benchmark"},
-                          {"environment"},
-                          {"accepted because"}},
+              .columns = {"state", "direction", numeric("change", "%"), numeric("before"), numeric("after"),
+                          numeric("p"), "commits", "since", "benchmark", "environment", "accepted because"},
               .rows = {},
               .note = "Commits: what `git log` takes. Levels are medians between two changes; p is Student's t."};
   for (const auto& [judged, s] : rows) {
@@ -91,13 +88,8 @@ Cell scatter_cell(const JudgedSeries& judged) {
 
 Table series_table(const HistoryJudgement& judgement) {
   Table table{.title = "",
-              .columns = {{"benchmark"},
-                          {"environment"},
-                          {"runs", "", Align::right},
-                          {"newest", "", Align::right},
-                          {"scatter", "%", Align::right},
-                          {"changes", "", Align::right},
-                          {"left out", "", Align::right}},
+              .columns = {"benchmark", "environment", numeric("runs"), numeric("newest"), numeric("scatter", "%"),
+                          numeric("changes"), numeric("left out")},
               .rows = {},
               .note =
                   "Scatter: of one run about its level. A change smaller than this, or than 1 %, is none. Left out: "
@@ -146,25 +138,16 @@ Chart series_chart(const JudgedSeries& judged) {
 }
 
 json shift_json(const LevelShift& shift) {
-  return {{"index", shift.index},   {"before", shift.before}, {"after", shift.after},
-          {"ratio", shift.ratio()}, {"p", shift.p},           {"threshold", shift.threshold}};
+  json out = shift;
+  out["ratio"] = shift.ratio();
+  return out;
 }
 
 json history_payload(const History& history, const HistoryJudgement& judgement) {
   json all = json::array(), new_alerts = json::array();
   for (const JudgedSeries& judged : judgement.series) {
     const HistorySeries& s = *judged.series;
-    json points = json::array(), shifts = json::array(), rejected = json::array();
-    for (const HistoryPoint& p : s.points)
-      points.push_back({{"run", p.run},
-                        {"commit", p.commit},
-                        {"built", p.built},
-                        {"measured", p.measured},
-                        {"host", p.host},
-                        {"median", p.median},
-                        {"low", p.low},
-                        {"high", p.high},
-                        {"samples", p.samples}});
+    json shifts = json::array(), rejected = json::array();
     for (const SeriesShift& each : judged.shifts) {
       json row = shift_json(each.shift);
       row.update({{"state", to_string(each.state)},
@@ -179,24 +162,11 @@ json history_payload(const History& history, const HistoryJudgement& judgement) 
       row["rejected"] = each.rejected;
       rejected.push_back(std::move(row));
     }
-    all.push_back({{"benchmark", s.benchmark},
-                   {"environment", s.environment},
-                   {"facts", s.facts},
-                   {"unit", s.unit},
-                   {"smaller_is_better", s.smaller_is_better},
-                   {"scatter", judged.levels.spread},
-                   {"points", std::move(points)},
-                   {"shifts", std::move(shifts)},
-                   {"left_out", std::move(rejected)}});
+    all.emplace_back(s).update(
+        {{"scatter", judged.levels.spread}, {"shifts", std::move(shifts)}, {"left_out", std::move(rejected)}});
   }
   for (const AlertRecord& a : judgement.new_alerts)
-    new_alerts.push_back({{"said", a.withdrawn ? "withdrawn" : "raised"},
-                          {"benchmark", a.benchmark},
-                          {"environment", a.environment},
-                          {"before", a.before},
-                          {"commit", a.commit},
-                          {"ratio", a.ratio},
-                          {"reason", a.reason}});
+    new_alerts.emplace_back(a)["said"] = a.withdrawn ? "withdrawn" : "raised";
   return {{"schema", "windtunnel.gate-history-report/1"},
           {"runs", history.runs},
           {"torn", history.torn},
@@ -209,7 +179,7 @@ json history_payload(const History& history, const HistoryJudgement& judgement) 
 std::string new_alerts_text(const HistoryJudgement& judgement) {
   std::string text;
   for (const AlertRecord& a : judgement.new_alerts) {
-    const auto judged = std::find_if(judgement.series.begin(), judgement.series.end(), [&](const JudgedSeries& j) {
+    const auto judged = std::ranges::find_if(judgement.series, [&](const JudgedSeries& j) {
       return j.series->benchmark == a.benchmark && j.series->environment == a.environment;
     });
     const bool worse = judged != judgement.series.end() && (a.ratio > 1) == judged->series->smaller_is_better;
@@ -222,7 +192,7 @@ std::string new_alerts_text(const HistoryJudgement& judgement) {
 
 Report history_report(const History& history, const HistoryJudgement& judgement, std::size_t most_charts) {
   const std::vector<ShiftRow> rows = shift_rows(judgement);
-  const auto count = [&](auto holds) { return std::count_if(rows.begin(), rows.end(), holds); };
+  const auto count = [&](auto holds) { return std::ranges::count_if(rows, holds); };
   const auto fresh = count([](const ShiftRow& r) { return r.shift->state == ShiftState::fresh; });
   const auto worse = count([](const ShiftRow& r) { return r.shift->worse && r.shift->state != ShiftState::accepted; });
   Report report;

@@ -1,24 +1,26 @@
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
+#include "configs/base/json_members.hpp"
 #include "planner/cli/gate/history_report.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
 
+static void to_json(json& out, const Agreement& a) {
+  out = {{"expected", a.expected},
+         {"found", a.found},
+         {"matched", a.matched},
+         {"precision", a.precision()},
+         {"recall", a.recall()}};
+}
+WT_TO_JSON(PlantedSteps, noise, step, ours, library)
+WT_TO_JSON(RecordedSteps, step, ours, library, quiet_ours, quiet_library)
+
+namespace {
+
 std::string precision_and_recall(const Agreement& a) {
   return fmt::format("{:5.1f} %  {:5.1f} %", 100 * a.precision(), 100 * a.recall());
-}
-
-json agreement_json(const Agreement& a) {
-  return {{"expected", a.expected},
-          {"found", a.found},
-          {"matched", a.matched},
-          {"precision", a.precision()},
-          {"recall", a.recall()}};
 }
 
 Agreement over_all(const HistorySelftest& r, Agreement PlantedSteps::*of) {
@@ -78,21 +80,9 @@ std::string history_selftest_text(const HistorySelftest& r) {
 }
 
 json history_selftest_json(const HistorySelftest& r) {
-  json planted = json::array(), noise = json::array();
-  for (const PlantedSteps& row : r.planted)
-    planted.push_back({{"noise", row.noise},
-                       {"step", row.step},
-                       {"ours", agreement_json(row.ours)},
-                       {"library", agreement_json(row.library)}});
+  json noise = json::array();
   for (const NoiseStretch& each : r.noise)
     noise.push_back({{"name", each.name}, {"values", each.values.size()}, {"scatter", scatter(each.values)}});
-  json steps = json::array();
-  for (const RecordedSteps& row : r.recorded_steps)
-    steps.push_back({{"step", row.step},
-                     {"ours", agreement_json(row.ours)},
-                     {"library", agreement_json(row.library)},
-                     {"quiet_ours", agreement_json(row.quiet_ours)},
-                     {"quiet_library", agreement_json(row.quiet_library)}});
   return {{"schema", "windtunnel.gate-history-selftest/1"},
           {"seed", r.options.seed},
           {"trials", r.options.trials},
@@ -100,18 +90,16 @@ json history_selftest_json(const HistorySelftest& r) {
           {"settings_met", r.settings_met},
           {"counts", r.counts},
           {"counts_met", r.counts_met},
-          {"listed", {{"ours", agreement_json(r.listed_ours)}, {"library", agreement_json(r.listed_library)}}},
+          {"listed", {{"ours", r.listed_ours}, {"library", r.listed_library}}},
           {"noise", std::move(noise)},
-          {"planted", std::move(planted)},
-          {"all",
-           {{"ours", agreement_json(over_all(r, &PlantedSteps::ours))},
-            {"library", agreement_json(over_all(r, &PlantedSteps::library))}}},
+          {"planted", r.planted},
+          {"all", {{"ours", over_all(r, &PlantedSteps::ours)}, {"library", over_all(r, &PlantedSteps::library)}}},
           {"without_steps", {{"values", r.quiet_values}, {"ours", r.quiet_ours}, {"library", r.quiet_library}}},
           {"recorded",
            {{"series", r.recorded},
             {"ours", r.recorded_ours},
             {"library", r.recorded_library},
-            {"steps", std::move(steps)}}}};
+            {"steps", r.recorded_steps}}}};
 }
 
 }  // namespace wt

@@ -1,13 +1,17 @@
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
-
+#include "configs/base/json_members.hpp"
 #include "planner/cli/gate/gate_report.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+WT_TO_JSON(FalseAlarms, slower, faster, inconclusive, naive, failed_runs, trials, judged)
+WT_TO_JSON(Recall, step, all, quiet, called_same, below_floors, failed_runs, injected, injected_quiet)
+WT_TO_JSON(BlocksResult, benchmarks, minutes, filtered, failed_runs, inconclusive, minutes_used, recall)
+
+namespace {
 
 /// "0.3 % (1 of 300; 95 % bound 1.6 %)".
 std::string rate_text(double share, std::size_t trials) {
@@ -26,27 +30,13 @@ std::string alarms_text(const char* title, const FalseAlarms& f, double floor) {
       f.naive * 100);
 }
 
-json alarms_json(const FalseAlarms& f) {
-  return {{"slower", f.slower},
-          {"faster", f.faster},
-          {"inconclusive", f.inconclusive},
-          {"naive", f.naive},
-          {"failed_runs", f.failed_runs},
-          {"failed_runs_bound", rate_bound(f.failed_runs, f.trials)},
-          {"trials", f.trials},
-          {"judged", f.judged}};
+/// With the upper end of the share of failed runs.
+json bounded(json share, double failed_runs, std::size_t trials) {
+  share["failed_runs_bound"] = rate_bound(failed_runs, trials);
+  return share;
 }
 
-json recall_json(const Recall& x) {
-  return {{"step", x.step},
-          {"all", x.all},
-          {"quiet", x.quiet},
-          {"called_same", x.called_same},
-          {"below_floors", x.below_floors},
-          {"failed_runs", x.failed_runs},
-          {"injected", x.injected},
-          {"injected_quiet", x.injected_quiet}};
-}
+json alarms_json(const FalseAlarms& f) { return bounded(f, f.failed_runs, f.trials); }
 
 }  // namespace
 
@@ -86,18 +76,8 @@ std::string selftest_text(const SelftestResult& r) {
 }
 
 json selftest_json(const SelftestResult& r) {
-  json recall = json::array();
-  for (const Recall& x : r.recall) recall.push_back(recall_json(x));
   json blocks = json::array();
-  for (const BlocksResult& x : r.blocks)
-    blocks.push_back({{"benchmarks", x.benchmarks},
-                      {"minutes", x.minutes},
-                      {"filtered", x.filtered},
-                      {"failed_runs", x.failed_runs},
-                      {"failed_runs_bound", rate_bound(x.failed_runs, r.options.trials)},
-                      {"inconclusive", x.inconclusive},
-                      {"minutes_used", x.minutes_used},
-                      {"recall", recall_json(x.recall)}});
+  for (const BlocksResult& x : r.blocks) blocks.push_back(bounded(x, x.failed_runs, r.options.trials));
   return {{"schema", "windtunnel.gate-selftest/1"},
           {"source", r.source},
           {"benchmarks", r.benchmarks},
@@ -111,7 +91,7 @@ json selftest_json(const SelftestResult& r) {
           {"seed", r.options.seed},
           {"interleaved", alarms_json(r.interleaved)},
           {"consecutive", alarms_json(r.consecutive)},
-          {"recall", std::move(recall)},
+          {"recall", r.recall},
           {"process_s", r.options.process_s},
           {"benchmark_s", r.options.benchmark_s},
           {"blocks", std::move(blocks)}};

@@ -59,8 +59,8 @@ NodeObservation read_dcgm(const std::string& file, const std::string& node) {
   // In a container the exporter has its own host name. Several nodes: the file is not of this node alone.
   for (const NodeObservation& each : seen)
     if (seen.size() == 1 || each.name == node) return each;
-  throw_error(Code::usage, "--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter",
-              file, seen.size(), node);
+  throw_usage("--dcgm {}: found {} nodes, none of them {}; needs the metrics of this node's exporter", file,
+              seen.size(), node);
 }
 
 DriverReports read_driver_reports(const Options& o) {
@@ -143,10 +143,9 @@ void look_at_node(FleetObservation& fleet, const Options& o) {
 }
 
 void watch(const Options& o) {
-  if (o.mfu_below <= 0)
-    throw_error(Code::usage, "--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
+  if (o.mfu_below <= 0) throw_usage("--watch {}: found no threshold, needs --mfu-below, as in: --mfu-below 0.3", o.run);
   if (o.dcgm == "-" || o.kernel_log == "-")
-    throw_error(Code::usage, "--watch {}: found '-', needs files, which it can read when it has to", o.run);
+    throw_usage("--watch {}: found '-', needs files, which it can read when it has to", o.run);
   JudgeOptions options;
   options.diagnosis.mfu_below = o.mfu_below;
   FleetObservation fleet;
@@ -175,16 +174,15 @@ void add_judge(const Command& health) {
 
 void add_health(CLI::App& app) {
   const Command command(app, "health",
-                        "Check nodes before and during a job: which one to cordon, why and how "
-                        "sure\nExample: windtunnel health --quick -o node-1.json");
+                        "Check nodes before and during a job: which one to cordon, why and how sure\nExample: "
+                        "windtunnel health --quick -o node-1.json");
   auto o = std::make_shared<Options>();
   command.option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
   command.flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command.option("--storage", o->storage, "Folder to write and read a file in").shows_default();
   const Word fabric = command.flag("--fabric", o->fabric,
-                                   "All nodes at once, their GPUs and all-reduces between neighbours: under "
-                                   "Slurm, MPI or torchrun --no-python, one rank a "
-                                   "GPU; without a launcher one local rank a GPU");
+                                   "All nodes at once, their GPUs and all-reduces between neighbours: under Slurm, MPI "
+                                   "or torchrun --no-python, one rank a GPU; without a launcher one local rank a GPU");
   command
       .option("--ranks", o->ranks,
               "With --fabric, to try it: that many local ranks on the CPU, each taken for a node; all-reduces alone")

@@ -4,15 +4,24 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+static void to_json(json& out, NodeState state) { out = to_string(state); }
+static void to_json(json& out, Ailment ailment) { out = to_string(ailment); }
+static void to_json(json& out, Evidence evidence) { out = to_string(evidence); }
+WT_TO_JSON(Finding, state, what, reason, action, confidence, evidence)
+WT_TO_JSON(NodeVerdict, node, state, findings)
+WT_TO_JSON(Diagnosis, ailment, reason, action, confidence, relative_pace, mfu)
+WT_TO_JSON(HealthVerdict, comparisons, nodes, shared, missing)
+
+namespace {
 
 Status status_of(NodeState state) {
   return state == NodeState::cordon ? Status::bad : state == NodeState::watch ? Status::warn : Status::good;
@@ -24,31 +33,10 @@ Cell confidence_cell(const Finding& finding) {
   return {shown, shown > 99.99 ? "> 99.99" : fmt::format("{:.4g}", shown), finding.evidence};
 }
 
-json finding_json(const Finding& f) {
-  return {{"state", to_string(f.state)}, {"what", f.what},
-          {"reason", f.reason},          {"action", f.action},
-          {"confidence", f.confidence},  {"evidence", to_string(f.evidence)}};
-}
-
 json payload_of(const HealthVerdict& verdict) {
-  json out = {{"kind", "health"},
-              {"comparisons", verdict.comparisons},
-              {"nodes", json::array()},
-              {"shared", json::array()},
-              {"missing", verdict.missing}};
-  for (const NodeVerdict& node : verdict.nodes) {
-    json findings = json::array();
-    for (const Finding& finding : node.findings) findings.push_back(finding_json(finding));
-    out["nodes"].push_back({{"node", node.node}, {"state", to_string(node.state)}, {"findings", findings}});
-  }
-  for (const Finding& finding : verdict.shared) out["shared"].push_back(finding_json(finding));
-  if (const auto& t = verdict.training)
-    out["training"] = {{"ailment", to_string(t->ailment)},
-                       {"reason", t->reason},
-                       {"action", t->action},
-                       {"confidence", t->confidence},
-                       {"relative_pace", t->relative_pace},
-                       {"mfu", t->mfu ? json(*t->mfu) : json()}};
+  json out = verdict;
+  out["kind"] = "health";
+  if (verdict.training) out["training"] = *verdict.training;
   return out;
 }
 
@@ -102,8 +90,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
   if (verdict.training)
     report.sections.push_back({"training", "The training run", {}, {training_callout(*verdict.training)}});
 
-  const std::vector<Column> columns = {{"node"},   {"verdict"}, {"because of"},
-                                       {"reason"}, {"to do"},   {"sure", "%", Align::right}};
+  const std::vector<Column> columns = {"node", "verdict", "because of", "reason", "to do", numeric("sure", "%")};
   Table nodes{.title = "",
               .columns = columns,
               .rows = {},
@@ -132,11 +119,10 @@ namespace {
 
 /// Columns for "measured": median and range of each row.
 Table spread_table() {
-  return {
-      .title = "",
-      .columns = {{"measured"}, {"median", "", Align::right}, {"least", "", Align::right}, {"most", "", Align::right}},
-      .rows = {},
-      .note = ""};
+  return {.title = "",
+          .columns = {"measured", numeric("median"), numeric("least"), numeric("most")},
+          .rows = {},
+          .note = ""};
 }
 
 template <typename Text>

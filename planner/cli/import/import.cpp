@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kMostUnknown = 40;  // the rest of the long tail is not informative
 
-Cell number(double value, const std::string& text) { return {value, text}; }
+Cell microseconds(double seconds) { return {seconds * 1e6, fmt::format("{:.4g}", seconds * 1e6)}; }
 
 /// One row per size. `profile` comes from from_nccl_tests and is not empty.
 Report nccl_tests_report(const Profile& profile) {
@@ -41,15 +41,12 @@ Report nccl_tests_report(const Profile& profile) {
                               shape.at("ranks"), profile.fingerprint.at("device"), shape.at("nodes"),
                               shape.at("nodes") == 1 ? "node" : "nodes");
   Table table{.title = "Out of place",
-              .columns = {{"bytes", "", Align::right},
-                          {"samples", "", Align::right},
-                          {"median", "us", Align::right},
-                          {"algorithm bandwidth", "GB/s", Align::right}}};
+              .columns = {numeric("bytes"), numeric("samples"), numeric("median", "us"),
+                          numeric("algorithm bandwidth", "GB/s")}};
   for (const Measurement& m : profile.measurements) {
     const double Bps = static_cast<double>(m.shape.at("bytes")) / m.median();
     table.rows.push_back({whole(static_cast<std::size_t>(m.shape.at("bytes"))), whole(m.samples.size()),
-                          number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)),
-                          number(Bps / 1e9, fmt::format("{:.4g}", Bps / 1e9))});
+                          microseconds(m.median()), Cell(Bps / 1e9, fmt::format("{:.4g}", Bps / 1e9))});
   }
   report.sections.push_back({.id = "collectives", .title = "What was measured", .items = {table}});
   report.payload = {{"kind", "nccl-tests"}, {"measurements", profile.measurements.size()}};
@@ -76,21 +73,18 @@ Report kineto_report(const KinetoTrace& trace) {
                               format_seconds(trace.kernel_s), trace.share(KernelClass::unknown) * 100);
   report.answer_range =
       fmt::format("over {} of the trace; {} products with their shapes", format_seconds(trace.span_s), gemms);
-  Table classes{
-      .title = "By class",
-      .columns = {
-          {"class"}, {"executions", "", Align::right}, {"time", "ms", Align::right}, {"share", "%", Align::right}}};
+  Table classes{.title = "By class",
+                .columns = {"class", numeric("executions"), numeric("time", "ms"), numeric("share", "%")}};
   nlohmann::json shares, list = nlohmann::json::array();
   for (std::size_t k = 0; k < calls.size(); ++k) {
     const KernelClass kind = static_cast<KernelClass>(k);
     shares[to_string(kind)] = trace.share(kind);
     if (calls[k] > 0)
-      classes.rows.push_back({to_string(kind), whole(calls[k]),
-                              number(trace.class_s[k] * 1e3, fmt::format("{:.4g}", trace.class_s[k] * 1e3)),
-                              percent(trace.share(kind))});
+      classes.rows.push_back(
+          {to_string(kind), whole(calls[k]), milliseconds(trace.class_s[k]), percent(trace.share(kind))});
   }
   classes.note = "Times of kernels that ran at once count each for itself.";
-  Table unknowns{.title = "Kernels of unknown kind", .columns = {{"kernel"}, {"share", "%", Align::right}}};
+  Table unknowns{.title = "Kernels of unknown kind", .columns = {"kernel", numeric("share", "%")}};
   for (const auto& [seconds, name] : unknown) {
     const double share = trace.kernel_s > 0 ? seconds / trace.kernel_s : 0;
     list.push_back({{"kernel", name}, {"share", share}});
@@ -113,20 +107,17 @@ Report nvbench_report(const NvbenchResult& result) {
   report.title = "Import of nvbench";
   report.answer = fmt::format("{} {} of nvbench on {}.", all.size(), all.size() == 1 ? "measurement" : "measurements",
                               result.profile.fingerprint.at("device"));
-  Table table{
-      .title = "Cold runs",
-      .columns = {
-          {"benchmark"}, {"samples", "", Align::right}, {"median", "us", Align::right}, {"spread", "%", Align::right}}};
+  Table table{.title = "Cold runs",
+              .columns = {"benchmark", numeric("samples"), numeric("median", "us"), numeric("spread", "%")}};
   std::size_t means = 0;
   for (const Measurement& m : all) {
-    table.rows.push_back({m.name(), whole(m.samples.size()),
-                          number(m.median() * 1e6, fmt::format("{:.4g}", m.median() * 1e6)), percent(spread(m))});
+    table.rows.push_back({m.name(), whole(m.samples.size()), microseconds(m.median()), percent(spread(m))});
     means += m.samples.size() == 1 ? 1 : 0;
   }
   if (means > 0)
     table.note = fmt::format("{} of one sample: the mean that --json keeps; --jsonbin keeps every sample.", means);
   report.sections.push_back({.id = "benchmarks", .title = "What was measured", .items = {table}});
-  Table skipped{.title = "Skipped", .columns = {{"benchmark"}, {"reason"}}};
+  Table skipped{.title = "Skipped", .columns = {"benchmark", "reason"}};
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [name, reason] : result.skipped) {
     skipped.rows.push_back({name, reason});
@@ -147,16 +138,15 @@ struct Options {
 void add_cluster(Profile& profile, const std::string& name) {
   const ClusterSpec cluster = read_cluster(name);
   if (cluster.shared_cores())
-    throw_error(Code::usage, "--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
+    throw_usage("--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
   if (!cluster.others.empty())
-    throw_error(Code::usage, "--cluster {}: found nodes of several kinds, needs a cluster of those that were measured",
-                name);
+    throw_usage("--cluster {}: found nodes of several kinds, needs a cluster of those that were measured", name);
   const auto device = profile.fingerprint.find("device");
   const auto sheet = data_sheet(cluster.gpu_name);
   const auto measured = device == profile.fingerprint.end() ? std::nullopt : data_sheet(device->second);
   if (sheet && measured && sheet->name != measured->name)
-    throw_error(Code::usage, "--cluster {}: found a measurement of {}, needs one of the cluster's {}", name,
-                device->second, cluster.gpu_name);
+    throw_usage("--cluster {}: found a measurement of {}, needs one of the cluster's {}", name, device->second,
+                cluster.gpu_name);
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   profile.fingerprint["transport"] = cluster.transport;
@@ -173,13 +163,11 @@ void import_file(const Options& o) {
     profile = from_nccl_tests(text, o.file);
     report = nccl_tests_report(profile);
   } else {
-    if (text.starts_with("\x1f\x8b"))
-      throw_error(Code::usage, "{}: found gzip, needs plain text; unpack it with gunzip", o.file);
+    if (text.starts_with("\x1f\x8b")) throw_usage("{}: found gzip, needs plain text; unpack it with gunzip", o.file);
     // Read more leniently than our own files: many versions of profilers write these, some with duplicate keys.
     const nlohmann::json document = lax_json(text);
     if (!is_chrome_trace(document) && !is_nvbench(document))
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
           "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
           o.file,

@@ -20,10 +20,9 @@ void merge(const MergeWords& words) {
   const fs::path adapter = words.adapter, to = words.output;
   const std::string said = words.base.empty() ? read_adapter(adapter).base : words.base;
   if (!fs::is_directory(said))
-    throw_error(Code::usage,
-                "{}: base_model_name_or_path is '{}', which is no folder here; name the folder with the weights: "
-                "--base FOLDER",
-                adapter.string(), said);
+    throw_usage(
+        "{}: base_model_name_or_path is '{}', which is no folder here; name the folder with the weights: --base FOLDER",
+        adapter.string(), said);
   const MergedAdapter merged = merge_adapter(said, adapter, to);
   fmt::print("wrote the weights of {} in {}: the adapter is added to {} of {} tensors\n", said, to.string(),
              merged.modules, merged.tensors);

@@ -24,8 +24,7 @@ void put_report(const Report& report, bool json) {
 void check_report_file(const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();
   if (file != "-" && ending != ".html" && ending != ".md" && ending != ".json" && ending != ".txt")
-    throw_error(Code::usage,
-                "-o {}: found the ending '{}', allowed .html, .md, .json and .txt; name the file so, or '-' for text",
+    throw_usage("-o {}: found the ending '{}', allowed .html, .md, .json and .txt; name the file so, or '-' for text",
                 file, ending);
 }
 

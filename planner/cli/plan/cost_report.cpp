@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "configs/base/number.hpp"
-#include "planner/cli/parts/json_parts.hpp"
+#include "configs/base/json_members.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
+
+WT_TO_JSON(CostRange, p05, p50, p95, mean)
+WT_TO_JSON(Cost, gpu_hours, spare_gpu_hours, money, storage_money, egress_money, not_priced)
+
 namespace {
 
 using nlohmann::json;
@@ -55,19 +57,11 @@ std::string amount_text(const PriceAmount& amount) {
                                    : fmt::format("{:g} to {:g}", amount.low, amount.high);
 }
 
-json range_json(const CostRange& r) { return {{"p05", r.p05}, {"p50", r.p50}, {"p95", r.p95}, {"mean", r.mean}}; }
-
-json optional_json(const std::optional<CostRange>& range) { return range ? range_json(*range) : json(); }
-
 std::string currency_of(const Cost& cost) { return cost.prices ? cost.prices->currency : ""; }
 
 Table ranges_table(const Cost& cost) {
   Table table{.title = "In all",
-              .columns = {{"what"},
-                          {"P5", "", Align::right},
-                          {"P50", "", Align::right},
-                          {"P95", "", Align::right},
-                          {"mean", "", Align::right}},
+              .columns = {"what", numeric("P5"), numeric("P50"), numeric("P95"), numeric("mean")},
               .note = "Over the simulated runs, the interval of the step's time, and the ranges of the prices."};
   const auto row = [&](const std::string& what, const CostRange& r) {
     table.rows.push_back({what, Cell(r.p05), Cell(r.p50), Cell(r.p95), Cell(r.mean)});
@@ -88,9 +82,9 @@ std::vector<Cell> bucket_row(const Cost& cost, const std::string& name, const Bu
 }
 
 Table buckets_table(const Cost& cost) {
-  Table table{.title = "Where it goes", .columns = {{"time spent on"}, {"GPU-hours", "", Align::right}}};
-  if (cost.money) table.columns.push_back({"money", currency_of(cost), Align::right});
-  if (cost.energy) table.columns.push_back({"energy", "kWh", Align::right});
+  Table table{.title = "Where it goes", .columns = {"time spent on", numeric("GPU-hours")}};
+  if (cost.money) table.columns.push_back(numeric("money", currency_of(cost)));
+  if (cost.energy) table.columns.push_back(numeric("energy", "kWh"));
   BucketCost all;
   for (std::size_t b = 0; b < kBuckets; ++b) {
     const BucketCost& bucket = cost.buckets[b];
@@ -112,7 +106,7 @@ Table buckets_table(const Cost& cost) {
 }
 
 Table prices_table(const PriceSpec& prices) {
-  Table table{.title = "Prices", .columns = {{"what"}, {"amount", "", Align::right}, {"date"}, {"source"}}};
+  Table table{.title = "Prices", .columns = {"what", numeric("amount"), "date", "source"}};
   for (const NamedAmount& each : named_amounts(prices))
     table.rows.push_back({each.unit, Cell(each.amount->middle(), amount_text(*each.amount)), each.amount->date,
                           to_string(each.amount->evidence)});
@@ -216,18 +210,14 @@ json cost_json(const Cost& cost) {
                         {"date", each.amount->date},
                         {"evidence", to_string(each.amount->evidence.kind)},
                         {"source", each.amount->evidence.source}});
-  return {{"sentence", cost_sentence(cost)},
-          {"currency", currency_of(cost).empty() ? json() : json(currency_of(cost))},
-          {"gpu_hours", range_json(cost.gpu_hours)},
-          {"spare_gpu_hours", cost.spare_gpu_hours},
-          {"money", optional_json(cost.money)},
-          {"kwh", optional_json(cost.energy)},
-          {"carbon_kg", optional_json(cost.carbon)},
-          {"buckets", buckets},
-          {"storage_money", cost.storage_money},
-          {"egress_money", cost.egress_money},
-          {"not_priced", cost.not_priced},
-          {"prices", prices}};
+  json out = cost;
+  out.update({{"sentence", cost_sentence(cost)},
+              {"currency", currency_of(cost).empty() ? json() : json(currency_of(cost))},
+              {"kwh", cost.energy},
+              {"carbon_kg", cost.carbon},
+              {"buckets", buckets},
+              {"prices", prices}});
+  return out;
 }
 
 }  // namespace wt

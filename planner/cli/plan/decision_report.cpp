@@ -1,21 +1,22 @@
 #include "planner/cli/plan/decision_report.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/number.hpp"
-#include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 
 namespace wt {
+
+WT_TO_JSON(OptionWorth, cluster, changes, saves, minutes, how)
+
 namespace {
 
 Cell verdict(const Decision& d, std::size_t i) {
   const PlannedOption& o = d.options[i];
-  const bool front = std::find(d.front.begin(), d.front.end(), i) != d.front.end();
+  const bool front = std::ranges::find(d.front, i) != d.front.end();
   if (!o.plan) return Cell("does not fit", Status::bad);
   if (d.chosen == i) return Cell("chosen", Status::good);
   if (!o.feasible()) {
@@ -28,8 +29,8 @@ Cell verdict(const Decision& d, std::size_t i) {
 /// Days over money or GPU-hours, starting at the cheapest.
 Chart front_chart(const Decision& d) {
   std::vector<std::size_t> order = d.front;
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return d.options[a].spent(d.priced) < d.options[b].spent(d.priced); });
+  std::ranges::sort(
+      order, [&](std::size_t a, std::size_t b) { return d.options[a].spent(d.priced) < d.options[b].spent(d.priced); });
   Chart chart{.kind = ChartKind::line,
               .title = "Pareto front",
               .unit = "days",
@@ -63,23 +64,14 @@ Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
 
 Table options_table(const Decision& d) {
   Table table{.title = "Options",
-              .columns = {{"cluster"},
-                          {"GPUs", "", Align::right},
-                          {"finish", "days", Align::right},
-                          {"95 % of runs", "days", Align::right},
-                          {"GPU-hours", "million", Align::right},
-                          {"money, P50", "million", Align::right},
-                          {"P95", "million", Align::right},
-                          {"step", "s", Align::right},
-                          {"MFU", "%", Align::right},
-                          {"layout"},
-                          {"could be better by", "%", Align::right},
-                          {""}},
+              .columns = {"cluster", numeric("GPUs"), numeric("finish", "days"), numeric("95 % of runs", "days"),
+                          numeric("GPU-hours", "million"), numeric("money, P50", "million"), numeric("P95", "million"),
+                          numeric("step", "s"), numeric("MFU", "%"), "layout", numeric("could be better by", "%"), ""},
               .note =
                   "Could be better by: how many fewer days, or kWh, a layout of these GPUs that was not simulated may "
                   "take; 0 is proved."};
   constexpr int kBatchColumn = 2;  // after cluster and GPUs
-  if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, {"batch", "sequences", Align::right});
+  if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, numeric("batch", "sequences"));
   for (std::size_t i = 0; i < d.options.size(); ++i) {
     const PlannedOption& o = d.options[i];
     std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
@@ -103,12 +95,8 @@ Table options_table(const Decision& d) {
 
 Table option_worth_table(const Decision& d) {
   Table table{.title = "What to measure before one is taken",
-              .columns = {{"cluster"},
-                          {"what"},
-                          {"would change the option", "%", Align::right},
-                          {"saves", d.preferred_unit, Align::right},
-                          {"takes", "min", Align::right},
-                          {"how"}}};
+              .columns = {"cluster", "what", numeric("would change the option", "%"),
+                          numeric("saves", d.preferred_unit), numeric("takes", "min"), "how"}};
   constexpr std::size_t kShown = 8;
   for (const OptionWorth& w : d.next) {
     if (table.rows.size() == kShown) break;
@@ -140,20 +128,15 @@ nlohmann::json decision_json(const Decision& d) {
     }
     options.push_back(std::move(one));
   }
-  nlohmann::json out{{"schema", "windtunnel.decision/1"}, {"answer", d.sentence}, {"options", options}};
-  out["chosen"] = d.chosen ? nlohmann::json(*d.chosen) : nlohmann::json();
-  out["nearest"] = d.nearest ? nlohmann::json(*d.nearest) : nlohmann::json();
-  out["front"] = d.front;
   nlohmann::json rows = nlohmann::json::array();
-  for (const OptionWorth& w : d.next)
-    rows.push_back({{"cluster", w.cluster},
-                    {"price", w.times},
-                    {"changes", w.changes},
-                    {"saves", w.saves},
-                    {"minutes", or_null(w.minutes)},
-                    {"how", w.how}});
-  out["measure_next"] = {{"sentence", d.next_sentence}, {"unit", d.preferred_unit}, {"rows", rows}};
-  return out;
+  for (const OptionWorth& w : d.next) rows.emplace_back(w)["price"] = w.times;
+  return {{"schema", "windtunnel.decision/1"},
+          {"answer", d.sentence},
+          {"options", options},
+          {"chosen", d.chosen},
+          {"nearest", d.nearest},
+          {"front", d.front},
+          {"measure_next", {{"sentence", d.next_sentence}, {"unit", d.preferred_unit}, {"rows", rows}}}};
 }
 
 Report decision_report(const Decision& d) {

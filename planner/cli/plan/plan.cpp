@@ -7,9 +7,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 #include <set>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
@@ -52,9 +52,9 @@ Settings settings_of(const Options& o) {
   for (const std::string& one : o.set) {
     settings.push_back(parse_assignment(one, false));
     const std::string& key = settings.back().key;
-    if (!seen.insert(key).second) throw_error(Code::usage, "--set {}: found twice, needs one value", key);
+    if (!seen.insert(key).second) throw_usage("--set {}: found twice, needs one value", key);
     if (const auto flag = by_flag.find(key); flag != by_flag.end() && flag->second)
-      throw_error(Code::usage, "--set {}: found beside --{}, which says it, too; give one of them", key, key);
+      throw_usage("--set {}: found beside --{}, which says it, too; give one of them", key, key);
   }
   Settings out;
   for (auto& [key, value] : assignments_of(settings))
@@ -68,8 +68,8 @@ Settings settings_of(const Options& o) {
 std::string quick_study(const Options& o, const Settings& settings) {
   if (o.model.empty() || o.clusters.empty() || o.gpus.empty())
     throw Error(Code::usage,
-                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or "
-                "--model config.json --cluster hgx-h100 --gpus 256");
+                "plan: found neither a study nor all of --model, --cluster and --gpus; give a study file, or --model "
+                "config.json --cluster hgx-h100 --gpus 256");
   const std::int64_t gpus = parse_numbers(o.gpus, "--gpus").front();
   const ClusterSpec cluster = read_cluster(o.clusters.front());
   const auto given = [](const Assignments& assignments, const std::string& key) {
@@ -77,8 +77,7 @@ std::string quick_study(const Options& o, const Settings& settings) {
   };
   const bool node_given = given(settings.others, "cluster.gpus_per_node") != settings.others.end();
   if (!node_given && gpus > cluster.gpus_per_node && gpus % cluster.gpus_per_node != 0)  // an error about the flag
-    throw_error(Code::usage, "--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node,
-                cluster.name);
+    throw_usage("--gpus: found {}, needs whole nodes of {} GPUs ({})", gpus, cluster.gpus_per_node, cluster.name);
   const ModelSpec model = read_model(o.model);
   const auto sequence = given(settings.others, "max_seq_len");
   const bool seq_given = sequence != settings.others.end();
@@ -153,19 +152,15 @@ DecisionSpec asked_options(const Options& o, const std::string& text, const std:
   if (!o.gpus.empty()) asked.options.gpus = parse_numbers(o.gpus, "--gpus");
   if (!o.finish_within.empty()) {
     asked.within_s = parse_seconds(o.finish_within, "--finish-within");
-    if (!(*asked.within_s > 0))
-      throw_error(Code::usage, "--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
+    if (!(*asked.within_s > 0)) throw_usage("--finish-within: found {}, needs a time above 0, as 30d", o.finish_within);
   }
   if (!o.budget.empty()) {
     asked.budget = parse_count(o.budget, "--budget");
-    if (!(*asked.budget > 0)) throw_error(Code::usage, "--budget: found {}, needs money above 0, as 5M", o.budget);
+    if (!(*asked.budget > 0)) throw_usage("--budget: found {}, needs money above 0, as 5M", o.budget);
   }
   if (o.prefer.empty()) return asked;
-  const std::vector<std::string>& names = prefer_names();
-  const auto preferred = std::find(names.begin(), names.end(), o.prefer);
-  if (preferred == names.end())
-    throw_error(Code::usage, "--prefer: found '{}', allowed {}", o.prefer, fmt::join(names, ", "));
-  asked.prefer = static_cast<Prefer>(preferred - names.begin());
+  asked.prefer = enumerator_of<Prefer>(o.prefer, prefer_names());
+  if (!asked.prefer) throw_usage("--prefer: found '{}', allowed {}", o.prefer, fmt::join(prefer_names(), ", "));
   return asked;
 }
 
@@ -187,9 +182,7 @@ std::string asked_study(const Options& o, const std::string& origin, const Setti
 void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("planning options");
-  const Decision decision = decide(study, origin, asked, o.allow_assumed,
-                                   [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                       const std::string& what) { bar.update(part, done, total, what); });
+  const Decision decision = decide(study, origin, asked, o.allow_assumed, bar.of_parts());
   bar.finish();
   if (o.json) {
     fmt::print("{}\n", decision_json(decision).dump(1));
@@ -216,7 +209,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
 }
 
 void plan_command(const Options& o) {
-  if (o.smaller < 0) throw_error(Code::usage, "--smaller: found {}, needs a number of 0 or more", o.smaller);
+  if (o.smaller < 0) throw_usage("--smaller: found {}, needs a number of 0 or more", o.smaller);
   // A study without a name gets that of its file, and errors refer to that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
   const Settings settings = settings_of(o);
@@ -229,10 +222,8 @@ void plan_command(const Options& o) {
   const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading times");
-  const SearchProgress progress = [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                      const std::string& what) { bar.update(part, done, total, what); };
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
-  Plan plan = make_plan(inputs, progress);
+  Plan plan = make_plan(inputs, bar.of_parts());
   std::vector<std::string> unplanned;
   if (o.smaller > 0)
     plan.smaller = bar.during([&] {
@@ -242,7 +233,8 @@ void plan_command(const Options& o) {
   std::vector<std::filesystem::path> files;
   nlohmann::json document;
   if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
-  if (!o.output.empty()) files = write_plan(inputs, plan, plan_details(inputs, plan, progress), document, o.output);
+  if (!o.output.empty())
+    files = write_plan(inputs, plan, plan_details(inputs, plan, bar.of_parts()), document, o.output);
   bar.finish();
   for (const std::string& why : unplanned) fmt::print(stderr, "{}\n", why);
   if (o.json)
@@ -254,15 +246,14 @@ void plan_command(const Options& o) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  const Command command(
-      app, "plan",
-      "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
-      "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
-      "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
-      "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
-      "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
-      "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster hgx-b200 "
-      "--finish-within 30d");
+  const Command command(app, "plan",
+                        "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
+                        "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
+                        "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
+                        "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
+                        "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
+                        "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster "
+                        "hgx-b200 --finish-within 30d");
   auto o = std::make_shared<Options>();
   command.option("study", o->study, "Study file, or a name in configs/studies");
   command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");

@@ -1,9 +1,9 @@
 // Writes a plan to files: a run file for the trainer, a document for machines, and the report.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/plan/cost_report.hpp"
@@ -13,13 +13,21 @@
 #include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
 
-json sourced(const SourcedNumber& n) {
-  return {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
+static void to_json(json& out, const SourcedNumber& n) {
+  out = {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
 }
+WT_TO_JSON(RunDistribution, runs, finished, p50_s, p90_s, p95_s, mean_s, goodput, failures)
+WT_TO_JSON(Layout, replicate, shard, expert, microbatch)
+WT_TO_JSON(OpClassTotal, count, busy_s, exposed_s)
+WT_TO_JSON(ReplacementOption, every_steps, moves, step_s, move_s)
+WT_TO_JSON(PresetRow, name, mtbf_s, interval_s, goodput, days)
+WT_TO_JSON(Certificate, bound, incumbent, unit, gap, proved, ties_complete, enumerated, infeasible, bounded, simulated,
+           violations)
+
+namespace {
 
 json step_json(const Simulated& s) {
   json out{{"step_s", s.step_s},
@@ -36,20 +44,13 @@ json step_json(const Simulated& s) {
 /// Mean times of the critical rank's ops, named as a machine model's ops ("attention.fwd/dense").
 json ops_json(const std::vector<OpClassTotal>& totals) {
   json out = json::array();
-  for (const OpClassTotal& t : totals)
-    out.push_back({{"op", to_string(OpKey{t.action, t.direction, t.group})},
-                   {"count", t.count},
-                   {"busy_s", t.busy_s},
-                   {"exposed_s", t.exposed_s}});
+  for (const OpClassTotal& t : totals) out.emplace_back(t)["op"] = to_string(OpKey{t.action, t.direction, t.group});
   return out;
 }
 
 json layout_json(const Layout& l) {
-  json out{{"replicate", l.replicate},
-           {"shard", l.shard},
-           {"expert", l.expert},
-           {"microbatch", l.microbatch},
-           {"recompute", to_string(l.recompute)}};
+  json out = l;
+  out["recompute"] = to_string(l.recompute);
   out["placed"] = !l.placement.empty();
   return out;
 }
@@ -90,10 +91,14 @@ json study_json(const StudySpec& s) {
 }
 
 json cadence_json(const RunSchedule& schedule) {
-  return {{"interval_steps", schedule.cadence.interval_steps}, {"interval_s", sourced(schedule.cadence.interval_s)},
-          {"goodput", sourced(schedule.cadence.goodput)},      {"blocking_s", sourced(schedule.input.blocking_s)},
-          {"persist_s", sourced(schedule.input.persist_s)},    {"reload_s", sourced(schedule.input.recovery.reload_s)},
-          {"mtbf_s", sourced(schedule.input.mtbf_s)},          {"spares", sourced(schedule.cadence.spares)},
+  return {{"interval_steps", schedule.cadence.interval_steps},
+          {"interval_s", schedule.cadence.interval_s},
+          {"goodput", schedule.cadence.goodput},
+          {"blocking_s", schedule.input.blocking_s},
+          {"persist_s", schedule.input.persist_s},
+          {"reload_s", schedule.input.recovery.reload_s},
+          {"mtbf_s", schedule.input.mtbf_s},
+          {"spares", schedule.cadence.spares},
           {"persist_bound", schedule.cadence.persist_bound}};
 }
 
@@ -102,12 +107,9 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
   const StudySpec& s = inputs.study;
   json out = json::object();
   if (const auto& slow = input.stragglers)
-    out["stragglers"] = {{"preset", s.stragglers},
-                         {"per_1000_node_days", sourced(slow->onset.per_1000_node_days)},
-                         {"step_factor", sourced(slow->step_factor)},
-                         {"duration_s", sourced(slow->duration_s)},
-                         {"exchanged", slow->exchanged},
-                         {"a_run", runs.stragglers}};
+    out["stragglers"] = {{"preset", s.stragglers},           {"per_1000_node_days", slow->onset.per_1000_node_days},
+                         {"step_factor", slow->step_factor}, {"duration_s", slow->duration_s},
+                         {"exchanged", slow->exchanged},     {"a_run", runs.stragglers}};
   if (s.maintenance.every_s > 0)
     out["maintenance"] = {
         {"every_s", s.maintenance.every_s}, {"duration_s", s.maintenance.duration_s}, {"a_run", runs.planned_stops}};
@@ -115,22 +117,22 @@ json disturbances_json(const PlanInputs& inputs, const CadenceInput& input, cons
     out["local_checkpoints"] = {{"interval_steps", local.interval_steps},
                                 {"blocking_s", local.blocking_s},
                                 {"reload_s", local.reload_s},
-                                {"survival", sourced({local.survival, s.checkpoint.local_evidence})}};
+                                {"survival", SourcedNumber{local.survival, s.checkpoint.local_evidence}}};
   else if (s.checkpoint.local_every_s > 0)  // without effect: not shorter than the interval between saves
     out["local_checkpoints"] = {{"left_out", true}, {"every_s", s.checkpoint.local_every_s}};
   if (inputs.silent_errors) {
     out["silent_errors"] = {{"preset", s.silent_errors.rate},
-                            {"per_1000_node_days", sourced(inputs.silent_errors->per_1000_node_days)}};
+                            {"per_1000_node_days", inputs.silent_errors->per_1000_node_days}};
     if (input.silent.mean_s > 0)
-      out["silent_errors"].update(
-          {{"verify_s", sourced({s.silent_errors.verify_s, s.silent_errors.evidence})}, {"a_run", runs.silent_errors}});
+      out["silent_errors"].update({{"verify_s", SourcedNumber{s.silent_errors.verify_s, s.silent_errors.evidence}},
+                                   {"a_run", runs.silent_errors}});
     else
       out["silent_errors"]["found_after_s"] = s.silent_errors.found_after_s;
   }
   if (const ReplicaTolerance& t = input.tolerance; t.replicas > 0)
     out["replica_loss"] = {{"replicas", t.replicas},
-                           {"recover_s", sourced({t.recover_s, s.replica_loss.evidence})},
-                           {"stall_s", sourced({t.stall_s, s.replica_loss.evidence})},
+                           {"recover_s", SourcedNumber{t.recover_s, s.replica_loss.evidence}},
+                           {"stall_s", SourcedNumber{t.stall_s, s.replica_loss.evidence}},
                            {"a_run", runs.failures}};
   return out;
 }
@@ -139,47 +141,16 @@ json finish_json(const PlanInputs& inputs, const Plan& plan) {
   const RunDistribution& runs = plan.runs.distribution;
   json buckets = json::object();
   for (std::size_t b = 0; b < kBuckets; ++b) buckets[to_string(static_cast<Bucket>(b))] = runs.bucket_mean_s[b];
-  return {{"steps", plan.schedule.steps},
-          {"runs", runs.runs},
-          {"recovery", plan.policies.run.traced.name},
-          {"failures_by", plan.runs.on_traces ? "wall clock" : "running time"},
-          {"finished", runs.finished},
-          {"p50_s", runs.p50_s},
-          {"p90_s", runs.p90_s},
-          {"p95_s", runs.p95_s},
-          {"mean_s", runs.mean_s},
-          {"goodput", runs.goodput},
-          {"failures", runs.failures},
-          {"buckets_s", buckets},
-          {"disturbances", disturbances_json(inputs, plan.schedule.input, runs)},
-          {"days_p50", plan.cost.days.p50},
-          {"days_low", plan.cost.days.p05},
-          {"days_high", plan.cost.days.p95}};
-}
-
-json presets_json(const std::vector<PresetRow>& presets) {
-  json out = json::array();
-  for (const PresetRow& row : presets)
-    out.push_back({{"name", row.name},
-                   {"mtbf_s", row.mtbf_s},
-                   {"interval_s", row.interval_s},
-                   {"goodput", row.goodput},
-                   {"days", row.days}});
+  json out = runs;
+  out.update({{"steps", plan.schedule.steps},
+              {"recovery", plan.policies.run.traced.name},
+              {"failures_by", plan.runs.on_traces ? "wall clock" : "running time"},
+              {"buckets_s", buckets},
+              {"disturbances", disturbances_json(inputs, plan.schedule.input, runs)},
+              {"days_p50", plan.cost.days.p50},
+              {"days_low", plan.cost.days.p05},
+              {"days_high", plan.cost.days.p95}});
   return out;
-}
-
-json certificate_json(const Certificate& c) {
-  return {{"bound", c.bound},
-          {"incumbent", c.incumbent},
-          {"unit", c.unit},
-          {"gap", c.gap},
-          {"proved", c.proved},
-          {"ties_complete", c.ties_complete},
-          {"enumerated", c.enumerated},
-          {"infeasible", c.infeasible},
-          {"bounded", c.bounded},
-          {"simulated", c.simulated},
-          {"violations", c.violations}};
 }
 
 json sources_json(const std::vector<TimedClass>& sources) {
@@ -215,12 +186,7 @@ json drift_json(const Plan& plan) {
   out["windows"] = study.windows, out["window_steps"] = study.window_steps, out["chosen"] = study.chosen;
   out["gain"] = study.gain(), out["options"] = json::array();
   for (const ReplacementOption& o : study.options)
-    out["options"].push_back({{"every_steps", o.every_steps},
-                              {"moves", o.moves},
-                              {"imbalance", o.load},
-                              {"step_s", o.step_s},
-                              {"move_s", o.move_s},
-                              {"step_with_moves_s", o.with_moves_s}});
+    out["options"].emplace_back(o).update({{"imbalance", o.load}, {"step_with_moves_s", o.with_moves_s}});
   return out;
 }
 
@@ -244,16 +210,15 @@ json mfu_json(const PlanInputs& inputs) {
   return {{"flops_per_token", inputs.study.flops_per_token()},
           {"peak_flops", inputs.peak_flops},
           {"what",
-           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as "
-           "half, no recompute; over the GPU's dense peak"}};
+           "6 x weights used + 6 x layers x heads x head_dim x seq, causal attention counted as half, no recompute; "
+           "over the GPU's dense peak"}};
 }
 
 std::string plan_yaml(const PlanInputs& inputs, const Plan& plan) {
-  std::string out =
-      comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
-              inputs.study.cluster.name +
-              ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local names data, "
-              "launched with one rank per GPU by Slurm, MPI or torchrun.");
+  std::string out = comment("Plan of " + inputs.study.name + " for " + std::to_string(inputs.study.gpus) + " GPUs of " +
+                            inputs.study.cluster.name +
+                            ", by windtunnel plan. A run file for windtunnel train once train_loader.dataset.local "
+                            "names data, launched with one rank per GPU by Slurm, MPI or torchrun.");
   out += comment("Expected: " + plan_answer(inputs, plan) + " Range: " + plan_range(plan) + ".");
   out += comment(evidence_sentence(plan.step.evidence));
   out +=
@@ -297,8 +262,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"saves", saves_json(plan)},
       {"smaller_layouts", smaller_json(plan)},
       {"cost", cost_json(plan.cost)},
-      {"failure_presets", presets_json(plan.presets)},
-      {"certificate", certificate_json(plan.search.certificate)},
+      {"failure_presets", plan.presets},
+      {"certificate", plan.search.certificate},
       {"best", plan.search.best},
       {"chosen", plan.search.chosen},
       {"ties", plan.search.ties},

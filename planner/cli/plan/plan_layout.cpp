@@ -7,7 +7,6 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
-#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
@@ -27,13 +26,13 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
                     Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
                                                      plan.imbalance_p99, p99_basis(inputs)))}};
   if (step.mfu > 0)
-    facts.entries.emplace_back(
-        "MFU", Cell(step.mfu,
-                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} tokens/s/GPU "
-                                "over {:.0f} TFLOP/s",
-                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
-                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
-                    Evidence::derived));
+    facts.entries.emplace_back("MFU",
+                               Cell(step.mfu,
+                                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} "
+                                                "tokens/s/GPU over {:.0f} TFLOP/s",
+                                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
+                                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
+                                    Evidence::derived));
   return facts;
 }
 
@@ -49,7 +48,7 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
   const Layout& l = plan.layout;
   const ModelSpec& model = inputs.study.model;
   const char* rank = inputs.study.cluster.shared_cores() ? "rank" : "GPU";
-  Table table{.title = "The layout", .columns = {{"axis"}, {"value"}, {"what it means"}}};
+  Table table{.title = "The layout", .columns = {"axis", "value", "what it means"}};
   const auto row = [&](const char* axis, std::string value, std::string meaning) {
     table.rows.push_back({axis, std::move(value), std::move(meaning)});
   };
@@ -102,17 +101,9 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
 
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows) {
   Table table{.title = "Fastest layouts",
-              .columns = {{"layout"},
-                          {"recompute"},
-                          {"microbatch", "", Align::right},
-                          {"step", "s", Align::right},
-                          {"80 % interval", "s", Align::right},
-                          {"bound", "s", Align::right},
-                          {"exposed", "s", Align::right},
-                          {"tokens/s/GPU", "", Align::right},
-                          {"MFU", "%", Align::right},
-                          {"memory, up to", "GiB", Align::right},
-                          {""}}};
+              .columns = {"layout", "recompute", numeric("microbatch"), numeric("step", "s"),
+                          numeric("80 % interval", "s"), numeric("bound", "s"), numeric("exposed", "s"),
+                          numeric("tokens/s/GPU"), numeric("MFU", "%"), numeric("memory, up to", "GiB"), ""}};
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < plan.search.candidates.size(); ++i)
     if (plan.search.candidates[i].fate != Fate::infeasible) order.push_back(i);
@@ -120,7 +111,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
     const Candidate& c = plan.search.candidates[i];
     return std::pair(!c.result, c.result ? c.result->step_s : c.bound_s);
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   // Among candidates with the same computation and communication, keeps the best.
   std::set<std::string> shown;
   std::erase_if(order, [&](std::size_t i) {
@@ -132,7 +123,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                 .second;
   });
   order.resize(std::min(order.size(), rows));
-  if (std::find(order.begin(), order.end(), plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
+  if (std::ranges::find(order, plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
   for (std::size_t i : order) {
     const Candidate& c = plan.search.candidates[i];
     const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
@@ -154,8 +145,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
   const Layout& chosen = plan.search.candidates[plan.search.chosen].layout;
   table.note += fmt::format(
       "{}x{}: {} of {}. Bound: no such step is shorter. Exposed: communication that nothing hides. Of layouts that "
-      "differ "
-      "in replicas and shards alone one is shown, and always the chosen one.",
+      "differ in replicas and shards alone one is shown, and always the chosen one.",
       chosen.replicate, chosen.shard, counted(chosen.replicate, "replica"),
       counted(chosen.shard, inputs.study.cluster.shared_cores() ? "rank" : "GPU"));
   return table;
@@ -169,13 +159,8 @@ namespace {
 
 Table replacement_table(const ReplacementStudy& study) {
   Table table{.title = "Experts placed anew while loads drift",
-              .columns = {{"every", "steps", Align::right},
-                          {"moves", "", Align::right},
-                          {"largest over mean load", "", Align::right},
-                          {"step", "s", Align::right},
-                          {"a move", "s", Align::right},
-                          {"step with moves", "s", Align::right},
-                          {""}}};
+              .columns = {numeric("every", "steps"), numeric("moves"), numeric("largest over mean load"),
+                          numeric("step", "s"), numeric("a move", "s"), numeric("step with moves", "s"), ""}};
   for (std::size_t i = 0; i < study.options.size(); ++i) {
     const ReplacementOption& o = study.options[i];
     table.rows.push_back({o.every_steps > 0 ? Cell(as_double(o.every_steps)) : Cell("never"), Cell(as_double(o.moves)),

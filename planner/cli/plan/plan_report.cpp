@@ -1,7 +1,6 @@
 // The report of a plan: one sentence, then the reasons, then the uncertainty.
 #include "planner/cli/plan/plan_report.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -18,9 +17,8 @@ constexpr std::size_t kShownSources = 5, kLongestTitle = 24;
 
 /// The kernels with the largest shares of the computation, and their published or measured times.
 Table sources_table(const Plan& plan) {
-  Table table{
-      .title = "Largest sources",
-      .columns = {{"kernel"}, {"computation", "%", Align::right}, {"figures", "", Align::right}, {"the first"}}};
+  Table table{.title = "Largest sources",
+              .columns = {"kernel", numeric("computation", "%"), numeric("figures"), "the first"}};
   for (const TimedClass& each : plan.timed_by) {
     if (table.rows.size() == kShownSources) break;
     std::string name;  // "grouped_gemm/backward"

@@ -2,14 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
+
+WT_TO_JSON(Worth, changes, saves, saves_gpu_hours, saves_money, width, joint, minutes, how)
+
 namespace {
 
 using nlohmann::json;
@@ -23,17 +25,14 @@ std::string name_of(const Plan& plan, std::size_t layout) {
 
 std::size_t best_in(const RegretTable& table, std::size_t scenario) {
   const std::vector<double>& steps_s = table.steps_s[scenario];
-  return static_cast<std::size_t>(std::min_element(steps_s.begin(), steps_s.end()) - steps_s.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(steps_s) - steps_s.begin());
 }
 
 Table layouts_table(const Plan& plan) {
   const RobustChoice& r = plan.robust;
-  Table table{.title = "Layouts compared",
-              .columns = {{"layout"},
-                          {"behind at predicted times", "%", Align::right},
-                          {"behind at worst", "%", Align::right},
-                          {"where"},
-                          {""}}};
+  Table table{
+      .title = "Layouts compared",
+      .columns = {"layout", numeric("behind at predicted times", "%"), numeric("behind at worst", "%"), "where", ""}};
   for (std::size_t i = 0; i < r.layouts.size(); ++i)
     table.rows.push_back({name_of(plan, i), percent(r.table.regret(0, i)), percent(r.table.largest(i)),
                           r.table.scenarios[r.table.worst(i)],
@@ -51,10 +50,8 @@ Table regret_table(const Plan& plan) {
     return r.table.regret(a, r.chosen) > r.table.regret(b, r.chosen);
   });
   order.resize(std::min(order.size(), kShownScenarios));
-  Table table{
-      .title = "Where the chosen layout is furthest behind",
-      .columns = {
-          {"scenario"}, {"its step", "s", Align::right}, {"behind the best", "%", Align::right}, {"the best there"}}};
+  Table table{.title = "Where the chosen layout is furthest behind",
+              .columns = {"scenario", numeric("its step", "s"), numeric("behind the best", "%"), "the best there"}};
   for (const std::size_t s : order)
     table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
                           percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
@@ -83,19 +80,15 @@ json robust_json(const Plan& plan) {
 Table measure_table(const Plan& plan, std::size_t rows) {
   const std::vector<Worth>& all = plan.next.rows;
   Table table{.title = "What to measure next",
-              .columns = {{"what"},
-                          {"would change the layout", "%", Align::right},
-                          {"saves", plan.next.unit, Align::right},
-                          {"saves", "GPU-hours", Align::right},
-                          {"moves the finish by", "days", Align::right},
-                          {"takes", "min", Align::right},
-                          {"how"}}};
+              .columns = {"what", numeric("would change the layout", "%"), numeric("saves", plan.next.unit),
+                          numeric("saves", "GPU-hours"), numeric("moves the finish by", "days"),
+                          numeric("takes", "min"), "how"}};
   constexpr std::size_t kSpent = 3;
   const bool energy = plan.next.unit != "days";
   if (std::ranges::any_of(all, [](const Worth& w) { return w.saves_money.has_value(); }))
-    table.columns[kSpent] = {"saves", plan.cost.prices->currency, Align::right};
+    table.columns[kSpent] = numeric("saves", plan.cost.prices->currency);
   if (energy) {
-    table.columns[kSpent + 1] = {"moves the energy by", plan.next.unit, Align::right};
+    table.columns[kSpent + 1] = numeric("moves the energy by", plan.next.unit);
     table.columns.erase(table.columns.begin() + kSpent);
   }
   for (const Worth& w : all) {
@@ -111,17 +104,7 @@ Table measure_table(const Plan& plan, std::size_t rows) {
 
 json measure_json(const Plan& plan) {
   json rows = json::array();
-  for (const Worth& w : plan.next.rows)
-    rows.push_back({{"price", w.what},
-                    {"changes", w.changes},
-                    {"saves", w.saves},
-                    {"saves_gpu_hours", or_null(w.saves_gpu_hours)},
-                    {"saves_money", or_null(w.saves_money)},
-                    {"width", w.width},
-                    {"joint", w.joint},
-                    {"shapes", w.shapes.size()},
-                    {"minutes", or_null(w.minutes)},
-                    {"how", w.how}});
+  for (const Worth& w : plan.next.rows) rows.emplace_back(w).update({{"price", w.what}, {"shapes", w.shapes.size()}});
   return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
 }
 

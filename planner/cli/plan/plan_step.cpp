@@ -45,7 +45,7 @@ Chart step_chart(const StepTimeline& timeline) {
   }
   for (const char* pass : kPasses) chart.series.push_back({.name = pass});
   for (auto& [where, indices] : ops) {
-    std::sort(indices.begin(), indices.end(), [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
+    std::ranges::sort(indices, [&](std::size_t a, std::size_t b) { return starts[a] < starts[b]; });
     std::vector<Span>& spans = chart.series[where.second].spans;
     const std::size_t before = spans.size();
     for (const std::size_t i : indices) {
@@ -118,7 +118,7 @@ std::vector<MemoryPart> memory_parts(const StepMemory& m) {
   for (const auto& [text, bytes] : {std::pair{"gaps between blocks", m.reserved.bytes - m.live.peak()},
                                     {"CUDA context and NCCL", m.process.bytes - m.reserved.bytes}})
     if (bytes > 0) parts.push_back({text, "outside of tensors", bytes});
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return parts;
 }
 
@@ -144,7 +144,7 @@ Chart memory_chart(const std::vector<MemoryPart>& parts, double limit_bytes) {
 Cell GiB(double bytes) { return {bytes / kGiB_bytes, fmt::format("{:.2f}", bytes / kGiB_bytes)}; }
 
 Table memory_table(const std::vector<MemoryPart>& parts) {
-  Table table{.title = "What it is", .columns = {{"memory"}, {"for"}, {"at the peak", "GiB", Align::right}}};
+  Table table{.title = "What it is", .columns = {"memory", "for", numeric("at the peak", "GiB")}};
   double others = 0;
   for (const MemoryPart& part : parts)
     if (part.bytes >= kShownPart_bytes)
@@ -168,13 +168,10 @@ Section step_section(const PlanInputs& inputs, const Plan& plan) {
     }
   }
   Table work{.title = "Where the critical rank's time goes",
-             .columns = {{"work"},
-                         {"operations", "", Align::right},
-                         {"busy", "ms", Align::right},
-                         {"exposed", "ms", Align::right}},
+             .columns = {"work", numeric("operations"), numeric("busy", "ms"), numeric("exposed", "ms")},
              .note = "Busy: from start to end; lanes overlap. Exposed: computation stood still for it."};
   std::vector<OpClassTotal> totals = plan.step.totals;
-  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
+  std::ranges::stable_sort(totals, [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   totals.resize(std::min(kShownOps, totals.size()));
   for (const OpClassTotal& t : totals)
     work.rows.push_back({op_words(t.action, t.direction, t.group), Cell(as_double(t.count), std::to_string(t.count)),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
@@ -108,7 +107,7 @@ std::string plan_scope(const PlanInputs& inputs) {
   const SearchSpec& space = inputs.study.search;
   std::vector<std::string> searched{stack.replicas ? "FSDP and HSDP" : "FSDP"}, fixed, not_run, others{"fp8"};
   const auto add = [&](bool runs, const std::vector<std::int64_t>& degrees, const char* what) {
-    const bool more = degrees.empty() || *std::max_element(degrees.begin(), degrees.end()) > 1;
+    const bool more = degrees.empty() || *std::ranges::max_element(degrees) > 1;
     (!runs ? not_run : more ? searched : fixed).emplace_back(what);
   };
   if (inputs.study.model.experts > 0) add(true, space.expert_degrees, "expert");
@@ -173,16 +172,14 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
         cite(slow->onset.per_1000_node_days), cite(slow->step_factor), cite(slow->duration_s)));
   const MaintenanceSpec& m = inputs.study.maintenance;
   if (m.every_s > 0)
-    out.push_back(
-        fmt::format("Maintenance of {} every {}, after a save: {:.1f} planned stops a run, with those of the "
-                    "failure preset.",
-                    format_seconds(m.duration_s), format_seconds(m.every_s), runs.planned_stops));
+    out.push_back(fmt::format(
+        "Maintenance of {} every {}, after a save: {:.1f} planned stops a run, with those of the failure preset.",
+        format_seconds(m.duration_s), format_seconds(m.every_s), runs.planned_stops));
   const StudySpec& s = inputs.study;
   if (const LocalCheckpoints& local = plan.schedule.input.local; local.interval_steps > 0)
     out.push_back(
         fmt::format("Local saves to host memory every {}{}, blocking {}; {:g} % of failures leave them intact, and "
-                    "cost a reload of "
-                    "{} ({}).",
+                    "cost a reload of {} ({}).",
                     counted(local.interval_steps, "step"),
                     local.interval_steps == plan.schedule.cadence.interval_steps ? ", each also to storage" : "",
                     format_seconds(local.blocking_s), 100 * local.survival, format_seconds(local.reload_s),
@@ -192,8 +189,7 @@ std::vector<std::string> plan_disturbances(const PlanInputs& inputs, const Plan&
   else if (s.checkpoint.local_every_s > 0)
     out.push_back(fmt::format(
         "checkpoint.local does nothing here and is left out: every {} is, in whole steps, not shorter than the {} "
-        "between saves to "
-        "storage.",
+        "between saves to storage.",
         format_seconds(s.checkpoint.local_every_s), format_seconds(plan.schedule.cadence.interval_s.value)));
   if (inputs.silent_errors) out.push_back(silent_sentence(inputs, plan));
   if (const ReplicaTolerance& t = plan.schedule.input.tolerance; t.replicas > 0)
@@ -230,9 +226,8 @@ std::string p99_basis(const PlanInputs& inputs) {
 std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& plan) {
   const CommunicationSlowdown slowdown = inputs.times->traits().communication_slowdown;
   std::vector<std::string> out{fmt::format(
-      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, "
-      "one layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the "
-      "step time.",
+      "Overlap: weights of the next layer are gathered while a layer computes, gradients are reduced behind it, one "
+      "layer ahead as in the step program{}; {}. Clocks that fall under load and stragglers are not in the step time.",
       inputs.times->traits().separate_reduce_group ? "" : ", and go one after the other through one communicator",
       slowdown.share > 0 ? fmt::format("collectives in flight take {:.0f} % of the compute rate ({})",
                                        100 * slowdown.share, to_string(slowdown.evidence))
@@ -258,8 +253,7 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
   if (!study.cluster.shared_cores())
     out.push_back(
         fmt::format("Times: {}kernel, collective and training-run times that others published of {}, as {} uses them; "
-                    "overlap is the "
-                    "replay's. How far such predictions are off: windtunnel validate runs FILE.",
+                    "overlap is the replay's. How far such predictions are off: windtunnel validate runs FILE.",
                     inputs.basis.find(", then ") == std::string::npos ? "" : "what the profiles measured, then ",
                     study.cluster.nodes_text(study.gpus), study.stack));
   const std::vector<std::string> collectives = plan_collectives(inputs);
@@ -273,10 +267,9 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
     out.push_back("Checkpoints: " + plan.schedule.input.blocking_s.evidence.source);
   out.push_back(
       "Checkpoints: saves are asynchronous, as the trainer's are: the copy to host memory blocks, writing does not.");
-  out.push_back(
-      fmt::format("Ties within {:.1f} %: that width is our choice; the error of this model on this machine is "
-                  "not validated.",
-                  100 * inputs.study.search.tie));
+  out.push_back(fmt::format(
+      "Ties within {:.1f} %: that width is our choice; the error of this model on this machine is not validated.",
+      100 * inputs.study.search.tie));
   return out;
 }
 

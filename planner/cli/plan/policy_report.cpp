@@ -5,11 +5,9 @@
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/cadence/recovery_formulas.hpp"
 #include "planner/cli/parts/cells.hpp"
-#include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
@@ -54,8 +52,7 @@ std::string written_sentence(const Plan& plan) {
   const SourcedNumber& slowdown = plan.schedule.input.slowdown;
   return fmt::format(
       "A save to storage is {}; {} saves write {}, and {} are kept ({}). While one persists, training loses {:.2g} % "
-      "of "
-      "that time{}.",
+      "of that time{}.",
       format_bytes(bytes), format_number(saves), format_bytes(saves * bytes), RunSpec{}.keep_checkpoints,
       format_bytes(as_double(RunSpec{}.keep_checkpoints) * bytes), 100 * slowdown.value,
       slowdown.value > 0 ? fmt::format(" ({}: {})", to_string(slowdown.evidence.kind), slowdown.evidence.source) : "");
@@ -81,29 +78,21 @@ std::string retention_sentence(const Plan& plan) {
   const double interval_s = plan.schedule.cadence.interval_s.value;
   return fmt::format(
       "A silent error that is found after an hour in the mean needs {} kept saves, so that in 99 % of cases one is "
-      "older "
-      "than the error; one found after a day needs {}.",
+      "older than the error; one found after a day needs {}.",
       saves_to_keep(interval_s, 3600), saves_to_keep(interval_s, kDay_s));
 }
 
 }  // namespace
 
 Table policies_table(const PolicyTable& policies) {
-  Table table{
-      .title = "Recovery policies on the same traces",
-      .columns = {{"policy"},
-                  {"spares", "nodes", Align::right},
-                  {"goodput, median", "%", Align::right},
-                  {"P10", "%", Align::right},
-                  {"least", "%", Align::right},
-                  {"most", "%", Align::right},
-                  {"variation", "%", Align::right},
-                  {"finish, median", "days", Align::right},
-                  {"difference from restart from storage", "points", Align::right}},
-      .note = fmt::format("Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: "
-                          "90 % of traces do better. Difference: mean of the paired differences of goodput, "
-                          "and its 95 % interval.",
-                          policies.traces)};
+  Table table{.title = "Recovery policies on the same traces",
+              .columns = {"policy", numeric("spares", "nodes"), numeric("goodput, median", "%"), numeric("P10", "%"),
+                          numeric("least", "%"), numeric("most", "%"), numeric("variation", "%"),
+                          numeric("finish, median", "days"), numeric("difference from restart from storage", "points")},
+              .note = fmt::format(
+                  "Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: 90 % "
+                  "of traces do better. Difference: mean of the paired differences of goodput, and its 95 % interval.",
+                  policies.traces)};
   for (const PolicyRow& row : policies.rows) {
     if (row.outcome) {
       table.rows.push_back(known_row(row));
@@ -115,7 +104,7 @@ Table policies_table(const PolicyTable& policies) {
 }
 
 Table break_even_table(const PolicyTable& policies) {
-  Table table{.title = "What the unknown ones need", .columns = {{"policy"}, {"missing input"}, {"break-even"}}};
+  Table table{.title = "What the unknown ones need", .columns = {"policy", "missing input", "break-even"}};
   for (const PolicyRow& row : policies.rows)
     if (!row.outcome) table.rows.push_back({row.policy, row.missing, row.break_even});
   return table;
@@ -123,10 +112,10 @@ Table break_even_table(const PolicyTable& policies) {
 
 Table surface_table(const BreakEvenSurface& surface) {
   Table table{.title = fmt::format("{} [{}]", surface.title, surface.unit),
-              .columns = {{surface.row.name, surface.row.unit, Align::right}},
+              .columns = {numeric(surface.row.name, surface.row.unit)},
               .note = surface.note};
   for (const ShownNumber& column : surface.column.values)
-    table.columns.push_back({fmt::format("{} {}", surface.column.name, column.text), "", Align::right});
+    table.columns.push_back(numeric(fmt::format("{} {}", surface.column.name, column.text)));
   for (std::size_t i = 0; i < surface.cells.size(); ++i) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(surface.row.values[i].value, surface.row.values[i].text);

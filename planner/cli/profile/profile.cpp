@@ -1,7 +1,6 @@
 // windtunnel profile show|diff|merge: reports on one profile, compares two, merges several.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,8 +42,7 @@ void merge_files(const Options& o) {
     const fs::path file = find_config("profiles", name);
     for (const fs::path& other : files)
       if (std::error_code ignored; fs::equivalent(file, other, ignored))
-        throw_error(Code::usage,
-                    "profile merge: found {} twice, whose samples would count double; allowed is every file once",
+        throw_usage("profile merge: found {} twice, whose samples would count double; allowed is every file once",
                     name);
     files.push_back(file);
   }

@@ -49,13 +49,8 @@ double geometric_mean(const std::vector<double>& ratios) {
 
 Table kernels_table(const std::vector<Pair>& pairs) {
   Table table{.title = "By kernel",
-              .columns = {{"kernel"},
-                          {"pairs", "", Align::right},
-                          {"b over a", "", Align::right},
-                          {"least", "", Align::right},
-                          {"most", "", Align::right},
-                          {"apart", "", Align::right},
-                          {"within spreads", "", Align::right}}};
+              .columns = {"kernel", numeric("pairs"), numeric("b over a"), numeric("least"), numeric("most"),
+                          numeric("apart"), numeric("within spreads")}};
   struct Group {
     std::vector<double> ratios;
     std::size_t apart = 0, within = 0;
@@ -81,15 +76,11 @@ Table kernels_table(const std::vector<Pair>& pairs) {
 
 Table pairs_table(std::vector<Pair> pairs) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.apart(); });
-  std::sort(pairs.begin(), pairs.end(),
-            [](const Pair& x, const Pair& y) { return std::abs(std::log(*x.ratio)) > std::abs(std::log(*y.ratio)); });
+  std::ranges::sort(
+      pairs, [](const Pair& x, const Pair& y) { return std::abs(std::log(*x.ratio)) > std::abs(std::log(*y.ratio)); });
   Table table{.title = "Apart, farthest first",
-              .columns = {{"measurement"},
-                          {"a", "", Align::right},
-                          {"b", "", Align::right},
-                          {"change", "", Align::right},
-                          {"95 % interval", "", Align::right},
-                          {"samples", "", Align::right}}};
+              .columns = {"measurement", numeric("a"), numeric("b"), numeric("change"), numeric("95 % interval"),
+                          numeric("samples")}};
   const auto time = [](const Measurement& m) {
     return Cell(m.median(), gate_value(m.median(), m.unit) + (m.throttled.empty() ? "" : " (throttled)"), {},
                 m.throttled.empty() ? Status::none : Status::bad);
@@ -133,19 +124,18 @@ Report difference_report(const Profile& a, const Profile& b) {
 
   Report report;
   report.title = "Two profiles";
-  report.answer = ratios.empty()
-                      ? "The two profiles have no measurement in common."
-                      : fmt::format(
-                            "Over {} in common b is {} against a (geometric mean of the medians' ratios); {} apart by "
-                            "their 95 % intervals; {:.1f} % within the sum of their spreads.",
-                            counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)), apart,
-                            100 * static_cast<double>(within) / static_cast<double>(ratios.size()));
+  report.answer = ratios.empty() ? "The two profiles have no measurement in common."
+                                 : fmt::format(
+                                       "Over {} in common b is {} against a (geometric mean of the medians' ratios); "
+                                       "{} apart by their 95 % intervals; {:.1f} % within the sum of their spreads.",
+                                       counted(ratios.size(), "measurement"), gate_change(geometric_mean(ratios)),
+                                       apart, 100 * static_cast<double>(within) / static_cast<double>(ratios.size()));
   report.answer_range = fmt::format("only in a: {}; only in b: {}; a look, no verdict: windtunnel gate judges",
                                     only_a.size(), only_b.size());
   std::set<std::string> keys;
   for (const Profile* profile : {&a, &b})
     for (const auto& [key, value] : profile->fingerprint) keys.insert(key);
-  Table facts{.title = "Facts that differ", .columns = {{"fact"}, {"of"}, {"a"}, {"b"}}};
+  Table facts{.title = "Facts that differ", .columns = {"fact", "of", "a", "b"}};
   for (const bool of_run : {false, true})
     for (const std::string& key : keys) {
       const std::string left = fact(a, key), right = fact(b, key);

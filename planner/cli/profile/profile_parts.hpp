@@ -1,6 +1,5 @@
 // Shared by the reports of `windtunnel profile`.
 #pragma once
-#include <fmt/core.h>
 
 #include <string>
 

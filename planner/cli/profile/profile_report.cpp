@@ -110,17 +110,8 @@ Table overview(const Profile& profile) {
   for (const Measurement& m : profile.measurements)
     groups[{suite_of(m), group_of(m), m.pass, m.dtype, m.clock}].push_back(&m);
   Table table{.title = "By kernel",
-              .columns = {{"suite"},
-                          {"kernel"},
-                          {"pass"},
-                          {"type"},
-                          {"clock"},
-                          {"shapes", "", Align::right},
-                          {"samples", "", Align::right},
-                          {"medians", "", Align::right},
-                          {"spread", "%", Align::right},
-                          {"best rate", "", Align::right},
-                          {"largest error", "", Align::right}}};
+              .columns = {"suite", "kernel", "pass", "type", "clock", numeric("shapes"), numeric("samples"),
+                          numeric("medians"), numeric("spread", "%"), numeric("best rate"), numeric("largest error")}};
   bool estimated = false;
   for (const auto& [key, group] : groups) {
     std::vector<double> medians, spreads;
@@ -154,17 +145,12 @@ Table overview(const Profile& profile) {
 
 Table one_by_one(const Profile& profile, const std::string& kernel) {
   Table table{.title = kernel,
-              .columns = {{"measurement"},
-                          {"samples", "", Align::right},
-                          {"median", "", Align::right},
-                          {"spread", "%", Align::right},
-                          {"rate", "", Align::right},
-                          {"error", "", Align::right},
-                          {"throttled"}}};
+              .columns = {"measurement", numeric("samples"), numeric("median"), numeric("spread", "%"), numeric("rate"),
+                          numeric("error"), "throttled"}};
   std::vector<std::string> names;
   bool estimated = false;
   for (const Measurement& m : profile.measurements) {
-    if (std::find(names.begin(), names.end(), m.kernel) == names.end()) names.push_back(m.kernel);
+    if (std::ranges::find(names, m.kernel) == names.end()) names.push_back(m.kernel);
     if (m.kernel != kernel && group_of(m) != kernel) continue;
     const auto own = rate(m);
     estimated |= own && own->estimated;
@@ -175,8 +161,8 @@ Table one_by_one(const Profile& profile, const std::string& kernel) {
          m.throttled.empty() ? Cell("-") : Cell(fmt::format("{}", fmt::join(m.throttled, ", ")), Status::bad)});
   }
   if (table.rows.empty())
-    throw_error(Code::usage, "profile show: found no measurement of '{}'{}; allowed are the kernels of the overview",
-                kernel, did_you_mean(kernel, names));
+    throw_usage("profile show: found no measurement of '{}'{}; allowed are the kernels of the overview", kernel,
+                did_you_mean(kernel, names));
   if (estimated) table.note = kEstimatedRates;
   return table;
 }

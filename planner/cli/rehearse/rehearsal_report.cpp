@@ -16,17 +16,17 @@ Cell mebibytes(double bytes) { return {bytes / kMiB_bytes, fmt::format("{:.1f}",
 
 Table op_table(const Rehearsal& r) {
   Table t{.title = "Computation, milliseconds of one op"};
-  t.columns = {{"op"},
-               {"in the plan", "", Align::right},
-               {"run", "", Align::right},
-               {"measured here", "ms", Align::right},
-               {"predicted here", "ms", Align::right},
-               {"", "%", Align::right},
-               {"measured x in the plan", "ms", Align::right},
-               {"the plan's", "ms", Align::right}};
+  t.columns = {"op",
+               numeric("in the plan"),
+               numeric("run"),
+               numeric("measured here", "ms"),
+               numeric("predicted here", "ms"),
+               numeric("", "%"),
+               numeric("measured x in the plan", "ms"),
+               numeric("the plan's", "ms")};
   std::vector<RehearsedOp> ops = r.ops;
   const auto weight = [](const RehearsedOp& op) { return op.measured_s * static_cast<double>(op.planned); };
-  std::stable_sort(ops.begin(), ops.end(), [&](const auto& a, const auto& b) { return weight(a) > weight(b); });
+  std::ranges::stable_sort(ops, [&](const auto& a, const auto& b) { return weight(a) > weight(b); });
   for (const RehearsedOp& op : ops) {
     const auto plan_s =
         r.figures ? r.figures->op_s.find(to_string(op.key)) : std::map<std::string, double>::const_iterator{};
@@ -56,7 +56,7 @@ Table op_table(const Rehearsal& r) {
 
 Table memory_table(const Rehearsal& r) {
   Table t{.title = "Peak tensor memory"};
-  t.columns = {{"of"}, {"", "MiB", Align::right}, {"", "%", Align::right}, {"at op"}};
+  t.columns = {"of", numeric("", "MiB"), numeric("", "%"), "at op"};
   t.rows.push_back({"this rank, measured", mebibytes(r.measured_peak_bytes), "-", r.measured_peak_op});
   const Status judged = r.peak_holds() ? Status::good : Status::bad;
   Cell error = signed_percent(r.replayed_peak_bytes / r.measured_peak_bytes - 1);
@@ -69,8 +69,7 @@ Table memory_table(const Rehearsal& r) {
   if (r.run.device == DeviceKind::cpu)
     t.note =
         "What was run holds the scratch of Gloo's gathers and reductions, as training on this device does; the plan's "
-        "two rows are for NCCL, "
-        "which has none in tensor memory. ";
+        "two rows are for NCCL, which has none in tensor memory. ";
   t.note += "Held to: 2 % or 4 MiB.";
   return t;
 }
@@ -85,7 +84,7 @@ KeyValues facts(const Rehearsal& r) {
   std::string collectives;
   for (const auto& [kind, sum] : r.collectives) {
     std::string name = to_string(kind);
-    std::replace(name.begin(), name.end(), '_', '-');
+    std::ranges::replace(name, '_', '-');
     collectives += fmt::format("{}{} {}", collectives.empty() ? "" : ", ", sum.first, name);
     bytes += sum.second;
   }
@@ -140,12 +139,11 @@ Report rehearsal_report(const Rehearsal& r) {
   report.status = r.peak_holds() ? Status::none : Status::bad;
   Section section{"rehearsal", "Result", {}, {facts(r), op_table(r), memory_table(r)}};
   if (!reduced.empty())
-    section.items.insert(
-        section.items.begin(),
-        Callout{Status::warn, "Smaller than the plan",
-                "This machine ran the plan's program " + reduced +
-                    ". Ops, order, collectives and the memory replay are checked by it; times and bytes of the plan "
-                    "itself are not measured."});
+    section.items.insert(section.items.begin(),
+                         Callout{Status::warn, "Smaller than the plan",
+                                 "This machine ran the plan's program " + reduced +
+                                     ". Ops, order, collectives and the memory replay are checked by it; times and "
+                                     "bytes of the plan itself are not measured."});
   report.sections.push_back(std::move(section));
   report.payload = to_json(r);
   return report;

@@ -34,10 +34,10 @@ struct Options {
 fs::path run_file(const std::string& name) {
   const fs::path file = find_config("runs", name);
   if (file.extension() == ".json")
-    throw_error(Code::usage,
-                "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan "
-                "wrote beside it",
-                file.string());
+    throw_usage(
+        "{}: found a JSON document, a rehearsal needs a run file; give the plan.yaml that windtunnel plan wrote beside "
+        "it",
+        file.string());
   return file;
 }
 
@@ -45,8 +45,7 @@ fs::path run_file(const std::string& name) {
 std::shared_ptr<const OpCost> measured_times(const std::string& file, DeviceKind device) {
   const auto cost = make_times({.profiles = {}, .machine = file, .stack = ""}, this_machine(1), 1).cost;
   if (cost->traits().synchronous_host != (device == DeviceKind::cpu))
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found times of {}, the rehearsal runs on {}; calibrate on a profile that windtunnel bench measured there",
         file, cost->traits().synchronous_host ? "a CPU" : "GPUs",
         device == DeviceKind::cpu ? "this machine's CPU" : "its GPU");
@@ -109,8 +108,7 @@ void rehearse(const Options& o) {
     report.sections[0].items.push_back(
         Callout{Status::none, "For predicted times of these shapes",
                 fmt::format("windtunnel bench kernels --quick --run {0}/run.yaml -o {0}/bench.json; windtunnel "
-                            "calibrate {0}/bench.json -o {0}/machine.json; then "
-                            "again with --machine {0}/machine.json",
+                            "calibrate {0}/bench.json -o {0}/machine.json; then again with --machine {0}/machine.json",
                             kept ? o.output : "out/rehearsal")});
   if (kept)
     for (const fs::path& written : write_report(report, folder, "report"))
@@ -122,7 +120,7 @@ void rehearse(const Options& o) {
 }  // namespace
 
 bool asks_for_rehearsal(const std::vector<std::string>& arguments) {
-  const auto is = [&](const auto& matches) { return std::any_of(arguments.begin(), arguments.end(), matches); };
+  const auto is = [&](const auto& matches) { return std::ranges::any_of(arguments, matches); };
   return is([](const std::string& a) { return a == "--rehearse" || a.starts_with("--rehearse="); }) &&
          !is([](const std::string& a) { return a == "--help" || a == "-h"; });
 }
@@ -134,7 +132,7 @@ void rehearse(std::vector<std::string> arguments) {
   app.add_option("--machine", o.machine);
   app.add_option("-o,--output", o.output);
   app.add_flag("--json", o.json);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11's order
+  std::ranges::reverse(arguments);  // CLI11's order
   app.parse(arguments);
   rehearse(o);
 }

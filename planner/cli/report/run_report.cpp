@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
@@ -17,6 +18,10 @@
 #include "planner/cli/report/run_thinned.hpp"
 
 namespace wt {
+
+WT_TO_JSON(RunStart, connected_unix_s, loaded_unix_s, resumed_after, reached, away_s, level)
+WT_TO_JSON(RunTimes, wall_s, counted_s, lost_s, away_s, saving_s)
+
 namespace {
 
 using nlohmann::json;
@@ -152,17 +157,13 @@ Section speed(const RunHistory& run, const ThinnedSteps& points) {
   add_chart(out, run, points, {.title = "Time of a step", .unit = "s", .value_axis = "time"},
             {{"step", &StepLine::step_s}, {"of it exposed communication", &StepLine::exposed_s}});
   Table table{.title = "Over all steps that count",
-              .columns = {{"figure"},
-                          {"median", "", Align::right},
-                          {"slowest 1 %", "", Align::right},
-                          {"least", "", Align::right},
-                          {"largest", "", Align::right}},
+              .columns = {"figure", numeric("median"), numeric("slowest 1 %"), numeric("least"), numeric("largest")},
               .rows = {},
               .note = ""};
   const auto row = [&](const std::string& name, Figure figure, bool slow_is_large, auto cell) {
     auto values = values_of(run.steps, figure);
     if (values.empty()) return;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double slow = quantile(values, slow_is_large ? 0.99 : 0.01);
     table.rows.push_back({name, cell(median(values)), cell(slow), cell(values.front()), cell(values.back())});
   };
@@ -177,7 +178,7 @@ Section speed(const RunHistory& run, const ThinnedSteps& points) {
 
 Section wall_time(const RunTimes& t) {
   Table table{.title = "",
-              .columns = {{"part"}, {"time", "", Align::right}, {"of the wall time", "%", Align::right}, {"what"}},
+              .columns = {"part", numeric("time"), numeric("of the wall time", "%"), "what"},
               .rows = {},
               .note = "Goodput is the share of the first row. Saves of steps that were lost are in the last one."};
   const auto row = [&](const char* part, double s, const char* what) {
@@ -212,14 +213,8 @@ Section restarts(const RunHistory& run) {
     return out;
   }
   Table table{.title = "",
-              .columns = {{"when (UTC)"},
-                          {"after step", "", Align::right},
-                          {"reached before", "", Align::right},
-                          {"lost", "steps", Align::right},
-                          {"no training", "", Align::right},
-                          {"loading", "", Align::right},
-                          {"loaded from"},
-                          {"cause and action"}},
+              .columns = {"when (UTC)", numeric("after step"), numeric("reached before"), numeric("lost", "steps"),
+                          numeric("no training"), numeric("loading"), "loaded from", "cause and action"},
               .rows = {},
               .note = "No training: from the end of the last step before to the begin of the first one after."};
   for (std::size_t i = 1; i < run.starts.size() && table.rows.size() < kListedRestarts; ++i) {
@@ -249,9 +244,9 @@ Section saves(const RunHistory& run) {
                  {"newest", fmt::format("step {}", run.saves.back().step)},
                  {"bytes of rank 0", Cell(run.saves.back().bytes, format_bytes(run.saves.back().bytes))},
                  {"training stood still, median", seconds_cell(median(blocking))},
-                 {"longest", seconds_cell(*std::max_element(blocking.begin(), blocking.end()))},
+                 {"longest", seconds_cell(*std::ranges::max_element(blocking))},
                  {"valid after, median", seconds_cell(median(total))},
-                 {"longest until valid", seconds_cell(*std::max_element(total.begin(), total.end()))}}});
+                 {"longest until valid", seconds_cell(*std::ranges::max_element(total))}}});
   if (run.saves.size() < 2) return out;
   // One point per save; if there are very many, only the most recent.
   const std::size_t from = run.saves.size() > kPoints ? run.saves.size() - kPoints : 0;
@@ -271,33 +266,23 @@ Section saves(const RunHistory& run) {
 json figures(const RunHistory& run, const RunTimes& t) {
   const auto number = [](double v) { return std::isfinite(v) ? json(v) : json(); };
   json starts = json::array();
-  for (const RunStart& s : run.starts)
-    starts.push_back({{"connected_unix_s", s.connected_unix_s},
-                      {"loaded_unix_s", s.loaded_unix_s},
-                      {"resumed_after", s.resumed_after},
-                      {"reached", s.reached},
-                      {"lost_steps", s.lost},
-                      {"away_s", s.away_s ? json(*s.away_s) : json()},
-                      {"level", s.level}});
-  return {{"schema", "windtunnel.run_report/1"},
-          {"run", run.name},
-          {"layout", run.layout},
-          {"steps", run.steps.size()},
-          {"last_step", run.steps.empty() ? 0 : run.steps.back().step},
-          {"planned_steps", run.planned_steps},
-          {"lost_steps", run.lost.size()},
-          {"last_loss", number(run.steps.empty() ? StepLine::kNothing : run.steps.back().loss)},
-          {"median_step_s", number(median_of_steps(run, &StepLine::step_s))},
-          {"median_tokens_per_s", number(median_of_steps(run, &StepLine::tokens_per_s))},
-          {"median_mfu", number(median_of_steps(run, &StepLine::mfu))},
-          {"goodput", t.goodput()},
-          {"wall_s", t.wall_s},
-          {"counted_s", t.counted_s},
-          {"lost_s", t.lost_s},
-          {"away_s", t.away_s},
-          {"saving_s", t.saving_s},
-          {"checkpoints", run.saves.size()},
-          {"starts", starts}};
+  for (const RunStart& s : run.starts) starts.emplace_back(s)["lost_steps"] = s.lost;
+  json out = t;
+  out.update({{"schema", "windtunnel.run_report/1"},
+              {"run", run.name},
+              {"layout", run.layout},
+              {"steps", run.steps.size()},
+              {"last_step", run.steps.empty() ? 0 : run.steps.back().step},
+              {"planned_steps", run.planned_steps},
+              {"lost_steps", run.lost.size()},
+              {"last_loss", number(run.steps.empty() ? StepLine::kNothing : run.steps.back().loss)},
+              {"median_step_s", number(median_of_steps(run, &StepLine::step_s))},
+              {"median_tokens_per_s", number(median_of_steps(run, &StepLine::tokens_per_s))},
+              {"median_mfu", number(median_of_steps(run, &StepLine::mfu))},
+              {"goodput", t.goodput()},
+              {"checkpoints", run.saves.size()},
+              {"starts", starts}});
+  return out;
 }
 
 std::string answer_of(const RunHistory& run) {

@@ -25,8 +25,8 @@ ThinnedSteps::Band ThinnedSteps::band(const std::vector<StepLine>& lines,
     const bool none = values.empty();
     out.empty = out.empty && none;
     out.median.push_back(none ? StepLine::kNothing : median(values));
-    out.low.push_back(none ? StepLine::kNothing : *std::min_element(values.begin(), values.end()));
-    out.high.push_back(none ? StepLine::kNothing : *std::max_element(values.begin(), values.end()));
+    out.low.push_back(none ? StepLine::kNothing : *std::ranges::min_element(values));
+    out.high.push_back(none ? StepLine::kNothing : *std::ranges::max_element(values));
   }
   return out;
 }

@@ -12,8 +12,6 @@
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/simulate/simulate_report.hpp"
 #include "reports/render/chrome_trace.hpp"
-#include "reports/render/render.hpp"
-#include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
@@ -14,6 +14,9 @@
 #include "sim/cost/kernels/machine_data.hpp"
 
 namespace wt {
+
+WT_TO_JSON(ReplayResult, step_s, low_s, high_s, exposed_s, slowed_s, simulated_ranks, critical_rank)
+
 namespace {
 
 constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart with more bars opens slowly and is unreadable
@@ -29,9 +32,9 @@ std::string op_text(const OpClassTotal& total) {
 
 Table time_table(const ReplayResult& r) {
   Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
-  table.columns = {{"op"}, {"count", "", Align::right}, {"busy", "ms", Align::right}, {"exposed", "ms", Align::right}};
+  table.columns = {"op", numeric("count"), numeric("busy", "ms"), numeric("exposed", "ms")};
   std::vector<OpClassTotal> totals = r.totals;
-  std::stable_sort(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
+  std::ranges::stable_sort(totals, [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
     table.rows.push_back({op_text(t),
                           {static_cast<double>(t.count), fmt::format("{}", t.count)},
@@ -45,7 +48,7 @@ Table time_table(const ReplayResult& r) {
 
 Table evidence_table(const ReplayResult& r) {
   Table table{.title = "What the step time rests on"};
-  table.columns = {{"evidence"}, {"time", "ms", Align::right}, {"share", "%", Align::right}};
+  table.columns = {"evidence", numeric("time", "ms"), numeric("share", "%")};
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
     const double value = r.evidence_s[static_cast<std::size_t>(kind)];
     if (kind == Evidence::derived && value < 5e-4 * r.step_s) continue;
@@ -73,10 +76,7 @@ std::map<int, ClassPeak> class_peaks(const SimulatedRun& step) {
 
 Table memory_table(const SimulatedRun& step) {
   Table table{.title = "Peak memory by rank class"};
-  table.columns = {{"class", "", Align::right},
-                   {"ranks", "", Align::right},
-                   {"highest at rank", "", Align::right},
-                   {"peak", "GiB", Align::right}};
+  table.columns = {numeric("class"), numeric("ranks"), numeric("highest at rank"), numeric("peak", "GiB")};
   for (const auto& [index, peak] : class_peaks(step)) {
     const double GiB = peak.bytes / (1 << 30);
     table.rows.push_back({{static_cast<double>(index), fmt::format("{}", index)},
@@ -93,8 +93,7 @@ Table memory_table(const SimulatedRun& step) {
   if (step.memory)
     table.note += fmt::format(
         " Its process takes {} ({} to {}, 80 % interval): the allocator reserves {} for {} of tensors, and {} are "
-        "outside of it "
-        "(CUDA context, NCCL).",
+        "outside of it (CUDA context, NCCL).",
         format_bytes(fullest.process.bytes), format_bytes(fullest.process.low), format_bytes(fullest.process.high),
         format_bytes(fullest.reserved.bytes), format_bytes(fullest.live.peak()),
         format_bytes(step.memory->outside().bytes));
@@ -113,24 +112,19 @@ nlohmann::json payload(const SimulatedRun& step) {
     memory.push_back(
         {{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   const MemoryUse fullest = fullest_memory(step);
-  return {{"step_s", r.step_s},
-          {"low_s", r.low_s},
-          {"high_s", r.high_s},
-          {"exposed_s", r.exposed_s},
-          {"slowed_s", r.slowed_s},
-          {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
-          {"world", step.run.layout.world()},
-          {"simulated_ranks", r.simulated_ranks},
-          {"critical_rank", r.critical_rank},
-          {"evidence_s", evidence},
-          {"peak_bytes", peak_bytes(step)},
-          {"fullest_bytes", fullest.live.peak()},
-          {"allocated_bytes", forecast_json(fullest.allocated)},
-          {"reserved_bytes", forecast_json(fullest.reserved)},
-          {"process_bytes", forecast_json(fullest.process)},
-          {"usable_bytes", fullest.usable_bytes},
-          {"ops", ops},
-          {"memory", memory}};
+  nlohmann::json out = r;
+  out.update({{"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
+              {"world", step.run.layout.world()},
+              {"evidence_s", evidence},
+              {"peak_bytes", peak_bytes(step)},
+              {"fullest_bytes", fullest.live.peak()},
+              {"allocated_bytes", forecast_json(fullest.allocated)},
+              {"reserved_bytes", forecast_json(fullest.reserved)},
+              {"process_bytes", forecast_json(fullest.process)},
+              {"usable_bytes", fullest.usable_bytes},
+              {"ops", ops},
+              {"memory", memory}});
+  return out;
 }
 
 }  // namespace

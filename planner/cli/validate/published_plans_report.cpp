@@ -2,16 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
-
-#include "configs/base/quantity.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/statistics.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {
+
+WT_TO_JSON(AxisDifference, axis, found, nearest)
+
 namespace {
 
 std::string name_of(const RunRow& run) { return fmt::format("{}, {} x {}", run.model.name, run.gpus, run.gpu); }
@@ -76,16 +75,9 @@ Summary summary_of(const std::vector<PublishedComparison>& plans) {
 }
 
 Table steps_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.columns = {{"run"},
-                          {"layouts", "", Align::right},
-                          {"in the space"},
-                          {"published", "s", Align::right},
-                          {"predicted", "s", Align::right},
-                          {"80 % interval", "s", Align::right},
-                          {"error", "%", Align::right},
-                          {"ours", "s", Align::right},
-                          {"less time", "%", Align::right},
-                          {"beyond the interval"}},
+  Table table{.columns = {"run", numeric("layouts"), "in the space", numeric("published", "s"),
+                          numeric("predicted", "s"), numeric("80 % interval", "s"), numeric("error", "%"),
+                          numeric("ours", "s"), numeric("less time", "%"), "beyond the interval"},
               .note =
                   "Predicted: the published layout. Ours: what the planner chooses for the same model, machine and "
                   "batch. Beyond the interval: our step is below the low end of the published layout's."};
@@ -106,22 +98,14 @@ Table steps_table(const std::vector<PublishedComparison>& plans) {
 }
 
 Table why_table(const std::vector<PublishedComparison>& plans) {
-  Table table{
-      .columns = {{"run"},
-                  {"published layout"},
-                  {"ours"},
-                  {"computation", "%", Align::right},
-                  {"recompute", "%", Align::right},
-                  {"communication", "%", Align::right},
-                  {"stages", "%", Align::right},
-                  {"memory", "GiB", Align::right},
-                  {"ours", "GiB", Align::right},
-                  {"limit", "GiB", Align::right}},
-      .note =
-          "Ours minus the published layout's, in percent of the latter's step. Communication: that "
-          "computation does not hide. Stages: waiting for other pipeline stages. Memory: of a process, "
-          "which needs more with a probability of 10 %. Where the published layout is predicted above the limit "
-          "although it ran, ours may take as much."};
+  Table table{.columns = {"run", "published layout", "ours", numeric("computation", "%"), numeric("recompute", "%"),
+                          numeric("communication", "%"), numeric("stages", "%"), numeric("memory", "GiB"),
+                          numeric("ours", "GiB"), numeric("limit", "GiB")},
+              .note =
+                  "Ours minus the published layout's, in percent of the latter's step. Communication: that computation "
+                  "does not hide. Stages: waiting for other pipeline stages. Memory: of a process, which needs more "
+                  "with a probability of 10 %. Where the published layout is predicted above the limit although it "
+                  "ran, ours may take as much."};
   constexpr double kGiB = 1 << 30;
   for (const PublishedComparison& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
@@ -144,14 +128,14 @@ Table why_table(const std::vector<PublishedComparison>& plans) {
 }
 
 Table outside_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.title = "Layouts that the space does not have", .columns = {{"run"}, {"stack"}, {"what it has not"}}};
+  Table table{.title = "Layouts that the space does not have", .columns = {"run", "stack", "what it has not"}};
   for (const PublishedComparison& p : plans)
     if (!p.member.inside()) table.rows.push_back({name_of(p.plan.run), p.stack, missing(p)});
   return table;
 }
 
 Table sources_table(const std::vector<PublishedComparison>& plans) {
-  Table table{.columns = {{"run"}, {"row"}, {"source"}, {"stack"}, {"why its layout counts as good"}, {"search"}}};
+  Table table{.columns = {"run", "row", "source", "stack", "why its layout counts as good", "search"}};
   for (const PublishedComparison& p : plans)
     table.rows.push_back({name_of(p.plan.run), p.plan.run.id, p.plan.run.source, p.stack, p.plan.good,
                           p.certificate.proved ? "proved" : fmt::format("gap {:.1f} %", 100 * p.certificate.gap)});
@@ -163,9 +147,6 @@ Table sources_table(const std::vector<PublishedComparison>& plans) {
 nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plans, const std::string& file) {
   nlohmann::json out{{"schema", "windtunnel.published-plans/1"}, {"file", file}, {"plans", nlohmann::json::array()}};
   for (const PublishedComparison& p : plans) {
-    nlohmann::json differences = nlohmann::json::array();
-    for (const AxisDifference& d : p.member.differences)
-      differences.push_back({{"axis", d.axis}, {"found", d.found}, {"nearest", d.nearest}});
     out["plans"].push_back({{"run", p.plan.run.id},
                             {"name", p.plan.run.name},
                             {"source", p.plan.run.source},
@@ -174,7 +155,7 @@ nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plan
                             {"stack", p.stack},
                             {"layouts", p.member.layouts},
                             {"inside", p.member.inside()},
-                            {"differences", differences},
+                            {"differences", p.member.differences},
                             {"chunks_dealt_otherwise", p.deals_layers_differently},
                             {"published_s", p.plan.run.step_s},
                             {"fits", p.fits()},
@@ -211,8 +192,7 @@ Report published_plans_report(const std::vector<PublishedComparison>& plans, con
       s.inside, plans.size(), s.steps.origins, 100 * *s.steps.origin_median_ape);
   report.answer_range = fmt::format(
       "all together: median error {:.1f} %, {} inside their 80 % interval, {} predicted to fit; our choice is "
-      "predicted to take less time in {} of {}, in "
-      "the median {:.1f} %, and beyond the interval in {}",
+      "predicted to take less time in {} of {}, in the median {:.1f} %, and beyond the interval in {}",
       100 * *s.steps.median_ape, s.covered, s.fits, s.faster, plans.size(), 100 * s.median_faster, s.clearly);
   report.sections.push_back({"steps",
                              "Steps",

@@ -44,8 +44,8 @@ Validation validate_kernels(const Options& o) {
   return {.subject = "kernels",
           .file = file,
           .method =
-              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without "
-              "its origin where it is attention.",
+              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without its "
+              "origin where it is attention.",
           .baseline = "MFU is constant",
           .rows = judge_kernels(read_kernel_rows(file), PublishedKernelFit(points), points)};
 }
@@ -81,8 +81,8 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and times that know "
-          "nothing of its origin.",
+          "Every row is simulated as a user would, with the rows that its ranks had and times that know nothing of "
+          "its origin.",
       .baseline = "loads are balanced",
       .rows = judge_routing(rows, context, published,
                             [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
@@ -150,15 +150,14 @@ Validation validate_runs(const Options& o) {
 
 Validation validate_outside(const Options& o) {
   if (!o.stack.empty())
-    throw_error(Code::usage,
-                "--stack: found {} for a table of memory outside of the allocator, whose rows say their "
-                "framework; drop it",
-                o.stack);
+    throw_usage(
+        "--stack: found {} for a table of memory outside of the allocator, whose rows say their framework; drop it",
+        o.stack);
   return {.subject = "memory",
           .file = o.file,
           .method =
-              "What a process takes outside of its framework's allocator. Each row is predicted from the "
-              "messages of other origins.",
+              "What a process takes outside of its framework's allocator. Each row is predicted from the messages of "
+              "other origins.",
           .baseline = "one figure for all",
           .rows = judge_outside(read_outside_rows(o.file), PublishedTimes::get().tables().outside,
                                 PublishedTimes::get().stacks()),
@@ -167,22 +166,22 @@ Validation validate_outside(const Options& o) {
 
 Validation validate_memory(const Options& o) {
   const std::vector<std::string> columns = read_csv_header(o.file);
-  if (std::find(columns.begin(), columns.end(), "in_use_gib") != columns.end()) return validate_outside(o);
+  if (std::ranges::find(columns, "in_use_gib") != columns.end()) return validate_outside(o);
   const PublishedTimes& published = PublishedTimes::get();
   const std::vector<RunRow> rows = read_run_rows(o.file);
   const auto judged = [&](LeftOut left_out) {
     return judge_memory(rows, published.tables().memory_runs, published.stacks(), o.stack, left_out);
   };
-  return {.subject = "memory",
-          .file = o.file,
-          .method =
-              "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without "
-              "its own framework and width of the model, or without its (tp, pp) where the source measured one model "
-              "alone.",
-          .baseline = "bytes a parameter are constant",
-          .rows = judged(LeftOut::group),
-          .unit = kBytes,
-          .whole_sources = judged(LeftOut::origin)};
+  return {
+      .subject = "memory",
+      .file = o.file,
+      .method =
+          "Every row is the replay of its step program's memory, with a workspace and fragmentation fitted without its "
+          "own framework and width of the model, or without its (tp, pp) where the source measured one model alone.",
+      .baseline = "bytes a parameter are constant",
+      .rows = judged(LeftOut::group),
+      .unit = kBytes,
+      .whole_sources = judged(LeftOut::origin)};
 }
 
 struct Subject {
@@ -248,8 +247,7 @@ void add_validate(CLI::App& app) {
   runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
   runs.command.option(
       "--write-errors", runs.options->write_errors,
-      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals "
-      "come");
+      "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals come");
   runs.command.option("--write-runs", runs.options->write_runs,
                       "Folder for the run file, cluster and command of every row that can be written");
   add_stack(add_subject(command, "memory",

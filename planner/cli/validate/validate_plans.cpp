@@ -1,8 +1,6 @@
 // windtunnel validate plans: compares published layouts with the planner's choice for the same run.
 #include "planner/cli/validate/validate_plans.hpp"
 
-#include <fmt/core.h>
-
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -5,39 +5,28 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "configs/base/json_members.hpp"
 #include "configs/files/stack.hpp"
-#include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/provenance.hpp"
 
 namespace wt {
+
+WT_TO_JSON(Judged, line, name, group, origin, regime)
+WT_TO_JSON(Ratio, choice, slower, faster, measured, predicted)
+WT_TO_JSON(Accuracy, n, abstained, groups, origins, mape, median_ape, p90_ape, bias, spearman, regret, coverage80,
+           origin_median_ape, origin_coverage80)
+
 namespace {
 
 constexpr std::int64_t kFewestRows = 10, kFewestGroups = 3;  // for figures of a regime; below, its rows are printed
 constexpr std::size_t kMostRowsShown = 40;
 
-nlohmann::json accuracy_json(const Accuracy& a) {
-  return {{"n", a.n},
-          {"abstained", a.abstained},
-          {"groups", a.groups},
-          {"origins", a.origins},
-          {"mape", or_null(a.mape)},
-          {"median_ape", or_null(a.median_ape)},
-          {"p90_ape", or_null(a.p90_ape)},
-          {"bias", or_null(a.bias)},
-          {"spearman", or_null(a.spearman)},
-          {"regret", or_null(a.regret)},
-          {"coverage80", or_null(a.coverage80)},
-          {"origin_median_ape", or_null(a.origin_median_ape)},
-          {"origin_coverage80", or_null(a.origin_coverage80)}};
-}
-
 nlohmann::json both_json(const std::vector<Judged>& rows) {
-  nlohmann::json out = accuracy_json(accuracy(rows, &Judged::forecast));
-  out["baseline"] = accuracy_json(accuracy(rows, &Judged::baseline));
+  nlohmann::json out = accuracy(rows, &Judged::forecast);
+  out["baseline"] = accuracy(rows, &Judged::baseline);
   return out;
 }
 
@@ -45,13 +34,9 @@ nlohmann::json both_json(const std::vector<Judged>& rows) {
 const char* said(const Judged& row) { return !row.forecast.value ? "not" : row.assumed.empty() ? "exactly" : "nearly"; }
 
 nlohmann::json row_json(const Judged& row, const std::string& unit) {
-  nlohmann::json out = {{"line", row.line},
-                        {"name", row.name},
-                        {"group", row.group},
-                        {"origin", row.origin},
-                        {"regime", row.regime},
-                        {"said", said(row)},
-                        {"measured_" + unit, row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json()}};
+  nlohmann::json out = row;
+  out["said"] = said(row);
+  out["measured_" + unit] = row.measured > 0 ? nlohmann::json(row.measured) : nlohmann::json();
   const Forecast& f = row.forecast;
   if (!f.value) {
     out["predicted_" + unit] = nullptr;
@@ -63,7 +48,7 @@ nlohmann::json row_json(const Judged& row, const std::string& unit) {
   for (const Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
     out["evidence"][to_string(kind)] = f.evidence[static_cast<std::size_t>(kind)];
   out["assumed"] = row.assumed;
-  out["baseline_" + unit] = or_null(row.baseline.value);
+  out["baseline_" + unit] = row.baseline.value;
   return out;
 }
 
@@ -121,13 +106,7 @@ nlohmann::json ratios_json(const std::vector<Ratio>& ratios) {
   nlohmann::json out = error(&Ratio::predicted);
   out["n"] = ratios.size();
   out["baseline"] = error(&Ratio::baseline);
-  for (const Ratio& r : ratios)
-    out["pairs"].push_back({{"choice", r.choice},
-                            {"slower", r.slower},
-                            {"faster", r.faster},
-                            {"measured", r.measured},
-                            {"predicted", r.predicted},
-                            {"balanced", r.baseline}});
+  for (const Ratio& r : ratios) out["pairs"].emplace_back(r)["balanced"] = r.baseline;
   return out;
 }
 
@@ -143,8 +122,8 @@ nlohmann::json stacks_json(const std::optional<StepModel>& steps) {
 
 /// The typical stack's constants, followed by each stack's factors.
 Table stack_table(const StepModel& steps) {
-  Table table{.columns = {{"stack"}}};
-  for (const char* name : kStackFactors) table.columns.push_back({name, "", Align::right});
+  Table table{.columns = {"stack"}};
+  for (const char* name : kStackFactors) table.columns.push_back(numeric(name));
   const StepConstants typical = steps.constants({});
   table.rows.emplace_back(1, Cell("typical: constants"));
   for (const char* name : kStackFactors)
@@ -168,31 +147,20 @@ void add_accuracy(Table& table, const std::string& name, const std::vector<Judge
   const Accuracy model = accuracy(rows, &Judged::forecast), naive = accuracy(rows, &Judged::baseline);
   std::vector<Cell>& cells = table.rows.emplace_back();
   cells = {name, count(model.n), count(model.abstained), count(model.groups)};
-  if (origins)
-    for (const Cell& cell : {count(model.origins), percent(model.origin_median_ape), percent(model.origin_coverage80)})
-      cells.push_back(cell);
-  for (const Cell& cell : {percent(model.mape), percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
-                           percent(model.coverage80), percent(naive.mape)})
-    cells.push_back(cell);
+  const auto add = [&](std::initializer_list<Cell> more) { cells.insert(cells.end(), more); };
+  if (origins) add({count(model.origins), percent(model.origin_median_ape), percent(model.origin_coverage80)});
+  add({percent(model.mape), percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
+       percent(model.coverage80), percent(naive.mape)});
 }
 
 /// With means over origins where rows are of several.
 Table accuracy_table(const std::vector<Judged>& rows, const std::string& baseline) {
   const bool origins = accuracy(rows, &Judged::forecast).origins > 1;
-  Table table{
-      .columns = {{"regime"}, {"n", "", Align::right}, {"abstained", "", Align::right}, {"groups", "", Align::right}}};
-  if (origins)
-    for (const Column& column : std::vector<Column>{{"origins", "", Align::right},
-                                                    {"median by origin", "%", Align::right},
-                                                    {"in interval by origin", "%", Align::right}})
-      table.columns.push_back(column);
-  for (const Column& column : std::vector<Column>{{"mean error", "%", Align::right},
-                                                  {"median", "%", Align::right},
-                                                  {"90th percentile", "%", Align::right},
-                                                  {"bias", "%", Align::right},
-                                                  {"in 80 % interval", "%", Align::right},
-                                                  {baseline, "%", Align::right}})
-    table.columns.push_back(column);
+  Table table{.columns = {"regime", numeric("n"), numeric("abstained"), numeric("groups")}};
+  const auto add = [&](std::initializer_list<Column> more) { table.columns.insert(table.columns.end(), more); };
+  if (origins) add({numeric("origins"), numeric("median by origin", "%"), numeric("in interval by origin", "%")});
+  add({numeric("mean error", "%"), numeric("median", "%"), numeric("90th percentile", "%"), numeric("bias", "%"),
+       numeric("in 80 % interval", "%"), numeric(baseline, "%")});
   for (const auto& [name, members] : by_regime(rows)) add_accuracy(table, name, members, origins);
   for (const auto& [name, members] : by_family(rows)) add_accuracy(table, name + " (together)", members, origins);
   add_accuracy(table, "all", rows, origins);
@@ -203,7 +171,7 @@ Table reasons(const std::vector<Judged>& rows) {
   std::map<std::string, std::int64_t> counts;
   for (const Judged& row : rows)
     if (!row.forecast.value) ++counts[row.forecast.reason];
-  Table table{.title = "Why rows have no prediction", .columns = {{"rows", "", Align::right}, {"reason"}}};
+  Table table{.title = "Why rows have no prediction", .columns = {numeric("rows"), "reason"}};
   for (const auto& [reason, n] : counts) table.rows.push_back({count(n), reason});
   return table;
 }
@@ -215,9 +183,8 @@ Table assumptions(const std::vector<Judged>& rows) {
     if (row.forecast.value)
       for (const std::string& each : row.assumed) ++counts[each];
   std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  Table table{.title = "What nobody said of rows with a prediction",
-              .columns = {{"rows", "", Align::right}, {"assumed"}}};
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
+  Table table{.title = "What nobody said of rows with a prediction", .columns = {numeric("rows"), "assumed"}};
   for (const auto& [words, n] : sorted)
     if (table.rows.size() < kMostRowsShown) table.rows.push_back({count(n), words});
   if (sorted.size() > kMostRowsShown)
@@ -228,13 +195,8 @@ Table assumptions(const std::vector<Judged>& rows) {
 Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   std::map<std::string, std::vector<Ratio>> by_pair;
   for (const Ratio& r : all) by_pair[r.slower + " over " + r.faster].push_back(r);
-  Table table{.columns = {{"pair"},
-                          {"n", "", Align::right},
-                          {"measured", "", Align::right},
-                          {"predicted", "", Align::right},
-                          {"mean error", "%", Align::right},
-                          {"largest", "%", Align::right},
-                          {baseline, "%", Align::right}}};
+  Table table{.columns = {"pair", numeric("n"), numeric("measured"), numeric("predicted"), numeric("mean error", "%"),
+                          numeric("largest", "%"), numeric(baseline, "%")}};
   const auto add = [&](const std::string& name, const std::vector<Ratio>& ratios) {
     double measured = 0, predicted = 0;
     for (const Ratio& r : ratios) measured += r.measured, predicted += r.predicted;
@@ -257,13 +219,9 @@ std::string faithfulness(const Judged& row) {
 }
 
 Table row_table(const std::vector<const Judged*>& rows, const ValueUnit& unit) {
-  Table table{.columns = {{"line", "", Align::right},
-                          {"measurement"},
-                          {"measured", unit.shown, Align::right},
-                          {"predicted", unit.shown, Align::right},
-                          {"80 % interval", unit.shown, Align::right},
-                          {"error", "%", Align::right},
-                          {"said"}}};
+  Table table{.columns = {numeric("line"), "measurement", numeric("measured", unit.shown),
+                          numeric("predicted", unit.shown), numeric("80 % interval", unit.shown), numeric("error", "%"),
+                          "said"}};
   for (const Judged* row : rows) {
     const Forecast& f = row->forecast;
     const bool told = f.value.has_value();
@@ -302,9 +260,7 @@ Table thin_rows(const std::map<std::string, std::vector<Judged>>& regimes, const
 
 /// Number of rows by family that could be described exactly, nearly or not at all.
 Table faithfulness_table(const std::vector<Judged>& rows) {
-  Table table{
-      .columns = {
-          {"family"}, {"exactly", "", Align::right}, {"nearly", "", Align::right}, {"not at all", "", Align::right}}};
+  Table table{.columns = {"family", numeric("exactly"), numeric("nearly"), numeric("not at all")}};
   const auto add = [&](const std::string& name, const std::vector<Judged>& members) {
     std::map<std::string, std::int64_t> counts;
     for (const Judged& row : members) ++counts[said(row)];
@@ -317,10 +273,7 @@ Table faithfulness_table(const std::vector<Judged>& rows) {
 
 /// Choices with three alternatives or more.
 Table choice_table(const std::vector<Judged>& rows) {
-  Table table{.columns = {{"choice"},
-                          {"alternatives", "", Align::right},
-                          {"rank correlation", "", Align::right},
-                          {"regret", "%", Align::right}},
+  Table table{.columns = {"choice", numeric("alternatives"), numeric("rank correlation"), numeric("regret", "%")},
               .note = "Regret: what the alternative took that was predicted fastest, over the fastest one."};
   for (const ChoiceAccuracy& choice : accuracy_of_choices(rows, &Judged::forecast))
     if (choice.spearman)

@@ -43,10 +43,10 @@ std::optional<double> utilisation_in(const std::string& file) {
 
 void check(const Options& o) {
   if (o.act && o.hooks.empty())
-    throw_error(Code::usage, "--act: found no --hooks, needs the commands that it may run, as in: --hooks hooks-slurm");
+    throw_usage("--act: found no --hooks, needs the commands that it may run, as in: --hooks hooks-slurm");
   if (!o.dcgm.empty()) utilisation_in(o.dcgm);
   if (!o.plan.empty() && o.runs.size() > 1)
-    throw_error(Code::usage, "--plan: found {} runs, needs one: a plan is of one run", o.runs.size());
+    throw_usage("--plan: found {} runs, needs one: a plan is of one run", o.runs.size());
 }
 
 RunWatchOptions options_of(const Options& o, const std::string& run, const std::optional<PlannedRun>& planned) {

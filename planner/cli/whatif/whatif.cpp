@@ -29,9 +29,8 @@ void what_if_command(const Options& o) {
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading inputs");
-  const WhatIf result = what_if(read_file(file, "a study file"), file.string(), settings, sweeps, o.allow_assumed,
-                                [&](const std::string& part, std::int64_t done, std::int64_t total,
-                                    const std::string& what) { bar.update(part, done, total, what); });
+  const WhatIf result =
+      what_if(read_file(file, "a study file"), file.string(), settings, sweeps, o.allow_assumed, bar.of_parts());
   bar.finish();
   std::vector<std::filesystem::path> files;
   if (!o.output.empty()) files = write_what_if(result, o.output);

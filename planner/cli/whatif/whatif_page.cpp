@@ -14,7 +14,6 @@
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/whatif/whatif_report.hpp"
-#include "reports/render/render.hpp"
 #include "reports/render/write.hpp"
 
 namespace wt {
@@ -37,8 +36,7 @@ std::vector<std::size_t> ascending(const SweptAxis& axis) {
   std::vector<std::size_t> order(axis.values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (axis.numeric())
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return axis.numbers[a] < axis.numbers[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return axis.numbers[a] < axis.numbers[b]; });
   return order;
 }
 
@@ -123,7 +121,7 @@ Table grid(const WhatIf& result) {
   Table table{.title = "Days over both keys",
               .columns = {{down.key}},
               .note = fmt::format("Columns: {}. The more days, the darker.", across.key)};
-  for (const std::size_t column : ascending(across)) table.columns.push_back({across.values[column], "", Align::right});
+  for (const std::size_t column : ascending(across)) table.columns.push_back(numeric(across.values[column]));
   for (const std::size_t line : ascending(down)) {
     std::vector<Cell> cells{down.values[line]};
     for (const std::size_t column : ascending(across)) {
@@ -143,7 +141,7 @@ std::optional<Chart> influence(const WhatIf& result) {
   for (const SweptAxis& axis : result.axes)
     if (axis.rank_correlation) axes.push_back(&axis);
   if (axes.size() < 2) return {};
-  std::stable_sort(axes.begin(), axes.end(), [](const SweptAxis* a, const SweptAxis* b) {
+  std::ranges::stable_sort(axes, [](const SweptAxis* a, const SweptAxis* b) {
     return std::abs(*a->rank_correlation) > std::abs(*b->rank_correlation);
   });
   Chart chart{.kind = ChartKind::bar,

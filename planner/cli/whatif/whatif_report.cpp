@@ -25,8 +25,8 @@ double extrapolated_share(const WhatIfRow& row) {
 class ByRow {
  public:
   explicit ByRow(const WhatIf& result)
-      : planned_(static_cast<std::size_t>(std::count_if(result.rows.begin(), result.rows.end(),
-                                                        [](const WhatIfRow& row) { return row.plan.has_value(); }))) {}
+      : planned_(static_cast<std::size_t>(
+            std::ranges::count_if(result.rows, [](const WhatIfRow& row) { return row.plan.has_value(); }))) {}
   void add(std::size_t row, const std::string& text) {
     for (auto& [known, rows] : texts_)
       if (known == text) return rows.push_back(row + 1);
@@ -59,7 +59,7 @@ Cell money_cell(const Cost& cost) {
 
 Table what_if_table(const WhatIf& result) {
   Table table{.title = "What if: " + result.rows.front().inputs.study.name, .columns = {}};
-  for (const SweptAxis& axis : result.axes) table.columns.push_back({axis.key, "", Align::right});
+  for (const SweptAxis& axis : result.axes) table.columns.push_back(numeric(axis.key));
   for (const auto& [name, unit] : {std::pair{"step", "s"},
                                    {"80 % interval", "s"},
                                    {"extrapolated", "%"},
@@ -71,8 +71,8 @@ Table what_if_table(const WhatIf& result) {
                                    {"goodput", "%"},
                                    {"P50", "days"},
                                    {"P95", "days"}})
-    table.columns.push_back({name, unit, Align::right});
-  if (any_money(result)) table.columns.push_back({"money P50", "", Align::right});
+    table.columns.push_back(numeric(name, unit));
+  if (any_money(result)) table.columns.push_back(numeric("money P50"));
   table.columns.push_back({"layout"});
   for (const WhatIfRow& row : result.rows) {
     std::vector<Cell> cells(row.values.begin(), row.values.end());

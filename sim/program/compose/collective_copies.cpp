@@ -36,8 +36,7 @@ class Copies : OpFactory {
  private:
   static bool in_body(const Op& o) { return o.waits.front().layer_delta == 0; }
   static bool waits_for(const Op& o, const std::string& name) {
-    return std::any_of(o.waits.begin(), o.waits.end(),
-                       [&](const Ref& r) { return r.name == name && r.layer_delta == 0; });
+    return std::ranges::any_of(o.waits, [&](const Ref& r) { return r.name == name && r.layer_delta == 0; });
   }
   template <class Is>
   static Op* find(Nodes& body, Is is) {

@@ -269,11 +269,10 @@ bool resident_weights(const Layout& layout, const ProgramOptions& options) {
 
 void check_resident(const Layout& layout, const ProgramOptions& options) {
   if (options.last_microbatch > 0 && options.last_microbatch != layout.microbatch)
-    throw_error(Code::usage,
-                "layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
+    throw_usage("layout {}: found a last microbatch of {} sequences, needs {} as the others have where weights stay",
                 layout.name(), options.last_microbatch, layout.microbatch);
   if (const std::string refused = schedule_refuses(layout, options.microbatches); !refused.empty())
-    throw_error(Code::usage, "layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
+    throw_usage("layout {}: found {} microbatches for {}", layout.name(), options.microbatches, refused);
 }
 
 /// Applies what a stack, or a run, sends less than our trainer.
@@ -312,15 +311,13 @@ std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, 
                                   std::int64_t first, std::int64_t end) {
   layout.check(model, "layout " + layout.name());
   if (options.last_microbatch < 0 || options.last_microbatch > layout.microbatch)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "layout {}: found a last microbatch of {} sequences, needs 1 to {} as the others have, or 0 for as many",
         layout.name(), options.last_microbatch, layout.microbatch);
   const bool resident = resident_weights(layout, options);
   if (resident) check_resident(layout, options);
   if (layout.exchange_overlap && !resident)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "layout {}: overlap_expert_exchange where the stack gathers weights anew; needs a stack that keeps them "
         "(resident_weights), as Megatron-Core does",
         layout.name());

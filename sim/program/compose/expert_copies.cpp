@@ -13,7 +13,7 @@ std::vector<std::int64_t> experts_of(const ModelSpec& model, const Layout& layou
   const std::int64_t n = layout.slots_per_rank(model);
   std::vector<std::int64_t> out;
   for (std::int64_t slot = rank * n; slot < (rank + 1) * n; ++slot) out.push_back(layout.expert_in_slot(layer, slot));
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }

@@ -42,7 +42,7 @@ Op weight_gradients(const Nodes& layer) {
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (const WorkItem& item : o.work)
       if (has_two_gradients(item)) out.work.push_back(gradient_of_one(item));
-    std::copy_if(o.frees.begin(), o.frees.end(), std::back_inserter(out.frees), saved);
+    std::ranges::copy_if(o.frees, std::back_inserter(out.frees), saved);
   }
   out.frees.push_back({"weights.kept"});
   out.frees.push_back({"weights.rows.kept"});

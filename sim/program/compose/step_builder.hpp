@@ -1,6 +1,5 @@
 // Shared by the builders of a step's program: the rank's layers, the sizes of resident memory, and the end of the step.
 #pragma once
-#include <algorithm>
 #include <map>
 
 #include "sim/program/compose/block_ops.hpp"

@@ -38,15 +38,14 @@ RunSpec choose_microbatch(RunSpec run, double bytes, const std::string& where) {
     return run;
   }
   if (needed == 0)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: device_train_microbatch_size: found auto, but no size cuts the {} sequences of a rank into as many "
         "microbatches as the schedule takes: {} for {}; needs another global_train_batch_size",
         where, sequences, sequences, refused);
-  throw_error(Code::usage,
-              "{}: device_train_microbatch_size: found auto, but {} needs {} a rank of {}; needs more ranks that "
-              "share the weights, recompute, or a shorter max_seq_len",
-              where, counted(run.layout.microbatch, "sequence"), format_bytes(needed), format_bytes(bytes));
+  throw_usage(
+      "{}: device_train_microbatch_size: found auto, but {} needs {} a rank of {}; needs more ranks that share the "
+      "weights, recompute, or a shorter max_seq_len",
+      where, counted(run.layout.microbatch, "sequence"), format_bytes(needed), format_bytes(bytes));
 }
 
 }  // namespace wt

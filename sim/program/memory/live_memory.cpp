@@ -1,7 +1,5 @@
 #include "sim/program/memory/live_memory.hpp"
 
-#include <algorithm>
-
 namespace wt {
 
 LiveMemory live_memory(const Program& program, double peak_bytes) {

@@ -77,7 +77,7 @@ class Replayer {
       const std::size_t name = numbered_of_[static_cast<std::size_t>(i)]->allocates[a];
       double& live = live_of_[places_.at(name, instance.microbatch, instance.layer)];
       if (live != kNotLive)
-        throw_error(Code::usage, "step program: {} allocates {}, which is still live; free it first", instance.id(),
+        throw_usage("step program: {} allocates {}, which is still live; free it first", instance.id(),
                     op.allocates[a].name);
       live = bytes;
       live_ += bytes;

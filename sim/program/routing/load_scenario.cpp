@@ -37,8 +37,8 @@ LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t ex
     const std::vector<std::string> names = preset_names("routing");
     std::string list;
     for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-    throw_error(Code::usage, "'{}' is neither a file nor a histogram in configs/routing{}; histograms: {}",
-                name_or_file, did_you_mean(name_or_file, names), list);
+    throw_usage("'{}' is neither a file nor a histogram in configs/routing{}; histograms: {}", name_or_file,
+                did_you_mean(name_or_file, names), list);
   }
   return {file.stem().string(), read_histogram(file, experts), evidence_in(file)};
 }
@@ -55,7 +55,7 @@ LoadScenario stretched(const LoadScenario& recorded, const ModelSpec& model) {
                                                    recorded.name, model.experts)}};
   for (std::size_t layer = 0; layer < recorded.counts.size(); ++layer) {
     std::vector<double> sorted = shares_of(recorded, static_cast<std::int64_t>(layer));
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::vector<double> loads(experts);
     for (std::size_t e = 0; e < experts; ++e) {
       const double place =
@@ -105,8 +105,8 @@ std::vector<double> shares_of(const LoadScenario& scenario, std::int64_t layer) 
 LoadScenario load_scenario(const RoutingSource& routing, const std::string& name, std::int64_t layers,
                            std::int64_t source_ranks, const std::vector<std::int64_t>& steps, Provenance evidence) {
   if (layers < 1 || source_ranks < 1 || steps.empty())
-    throw_error(Code::usage, "loads of {}: found {} layers, {} ranks, {} steps; needs at least one of each", name,
-                layers, source_ranks, steps.size());
+    throw_usage("loads of {}: found {} layers, {} ranks, {} steps; needs at least one of each", name, layers,
+                source_ranks, steps.size());
   LoadScenario out{name, {}, std::move(evidence)};
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     std::vector<double> sum;

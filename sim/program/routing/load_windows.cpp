@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "configs/base/error.hpp"
-#include "configs/base/number.hpp"
 #include "configs/files/find.hpp"
 #include "sim/program/routing/named_routing.hpp"
 
@@ -21,8 +20,8 @@ LoadWindows windows_of(const std::string& file, std::int64_t steps, const ModelS
   for (; windows > static_cast<std::int64_t>(kMostWindows); windows /= 2) out.steps *= 2;
   for (std::int64_t i = 0; i < windows; ++i) {
     const std::int64_t begin = recorded.front() + i * out.steps, end = begin + out.steps;
-    std::vector<std::int64_t> within(std::lower_bound(recorded.begin(), recorded.end(), begin),
-                                     std::lower_bound(recorded.begin(), recorded.end(), end));
+    std::vector<std::int64_t> within(std::ranges::lower_bound(recorded, begin),
+                                     std::ranges::lower_bound(recorded, end));
     if (within.empty()) within.push_back(begin);  // no recorded step: the nearest one counts
     out.loads.push_back(load_scenario(*routing, fmt::format("steps {} to {}", begin, end - 1), model.blocks(), 1,
                                       within, {Evidence::measured, file}));
@@ -46,8 +45,7 @@ void add_shares(LoadScenario& a, const LoadScenario& b, std::int64_t layers) {
 
 LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_t steps, const ModelSpec& model) {
   if (model.experts == 0)
-    throw_error(Code::usage, "drift: found loads of experts for model {}, which has none; drop the section",
-                model.name);
+    throw_usage("drift: found loads of experts for model {}, which has none; drop the section", model.name);
   LoadWindows out{{}, steps};
   if (const std::string file = names.size() == 1 ? find_config("routing", names[0]).string() : "";
       !file.empty() && is_recording(file))
@@ -55,10 +53,10 @@ LoadWindows read_load_windows(const std::vector<std::string>& names, std::int64_
   else
     for (const std::string& name : names) out.loads.push_back(read_load_scenario(name, model.experts));
   if (out.loads.size() < 2)
-    throw_error(Code::usage,
-                "drift: found {} of {} steps in {}, needs two windows at least: histograms in the order of time, or a "
-                "recording of twice as many steps",
-                out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
+    throw_usage(
+        "drift: found {} of {} steps in {}, needs two windows at least: histograms in the order of time, or a "
+        "recording of twice as many steps",
+        out.loads.empty() ? "no window" : "one window", steps, names.empty() ? "an empty list" : names[0]);
   while (out.loads.size() > kMostWindows) {
     if (out.loads.size() % 2 == 1) {  // otherwise the last window would be half as long as the others
       out.loads.pop_back();

@@ -25,14 +25,11 @@ std::optional<Balancing> balancing_named(const std::string& word) {
 std::optional<LoadScenario> read_trained(const std::string& name, const ModelSpec& model) {
   const bool usual = name == "trained", method = name.starts_with(kTrained), cut = name.starts_with(kCapacity);
   if (!usual && !method && !cut) return {};
-  if (model.experts == 0)
-    throw_error(Code::usage, "routing: found '{}' for a model without experts; allowed is balanced", name);
+  if (model.experts == 0) throw_usage("routing: found '{}' for a model without experts; allowed is balanced", name);
   Balancing balancing = balancing_of(model.router);
   if (method) {
     const auto said = balancing_named(name.substr(kTrained.size()));
-    if (!said)
-      throw_error(Code::usage, "routing: found '{}', allowed are trained, trained-loss, trained-bias, trained-none",
-                  name);
+    if (!said) throw_usage("routing: found '{}', allowed are trained, trained-loss, trained-bias, trained-none", name);
     balancing = *said;
   }
   TrainedLoads loads = trained_loads(balancing);
@@ -40,8 +37,8 @@ std::optional<LoadScenario> read_trained(const std::string& name, const ModelSpe
     const char *const begin = name.data() + kCapacity.size(), *const end = name.data() + name.size();
     const auto [stop, error] = std::from_chars(begin, end, loads.capacity);
     if (error != std::errc() || stop != end || !(loads.capacity >= 1 && loads.capacity <= kMostCapacity))
-      throw_error(Code::usage, "routing: found '{}', needs capacity-X with X from 1 to {:g}, such as capacity-1.25",
-                  name, kMostCapacity);
+      throw_usage("routing: found '{}', needs capacity-X with X from 1 to {:g}, such as capacity-1.25", name,
+                  kMostCapacity);
   }
   return trained_scenario(name, loads, balancing, model);
 }
@@ -67,7 +64,7 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
   for (std::string name : names) {
     if (name == "balanced") {
       if (names.size() > 1)
-        throw_error(Code::usage, "routing: found balanced beside other loads; give balanced alone or none of it");
+        throw_usage("routing: found balanced beside other loads; give balanced alone or none of it");
       return {};
     }
     if (std::optional<LoadScenario> trained = read_trained(name, model)) {
@@ -77,10 +74,10 @@ std::vector<LoadScenario> read_scenarios(const std::vector<std::string>& names, 
     const bool stretch = name.starts_with(kStretched);
     if (stretch) name.erase(0, kStretched.size());
     if (stretch && (name.empty() || model.experts == 0))
-      throw_error(Code::usage,
-                  "routing: found '{}{}' for a model of {} experts, allowed is 'stretched-' and a histogram for a "
-                  "model that has experts",
-                  kStretched, name, model.experts);
+      throw_usage(
+          "routing: found '{}{}' for a model of {} experts, allowed is 'stretched-' and a histogram for a model that "
+          "has experts",
+          kStretched, name, model.experts);
     std::vector<std::string> family;
     for (const std::string& preset : preset_names("routing"))
       if (preset.starts_with(name + "-")) family.push_back(preset);

@@ -1,7 +1,5 @@
 #include "sim/program/routing/rank_totals.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "configs/base/error.hpp"
@@ -43,12 +41,12 @@ class RankTotals : public RoutingSource {
 std::unique_ptr<RoutingSource> rank_total_routing(const ModelSpec& model, const Microbatches& tokens,
                                                   std::int64_t expert_ranks, RankLoads loads) {
   if (expert_ranks < 1 || model.experts < 1 || model.experts % expert_ranks != 0)
-    throw_error(Code::usage, "rank totals: found {} experts over {} ranks, needs the same number on each",
-                model.experts, expert_ranks);
+    throw_usage("rank totals: found {} experts over {} ranks, needs the same number on each", model.experts,
+                expert_ranks);
   const bool some = !loads.empty() && std::ranges::all_of(loads, [](const auto& steps) {
     return !steps.empty() && std::ranges::none_of(steps, [](const auto& ranks) { return ranks.empty(); });
   });
-  if (!some) throw_error(Code::usage, "rank totals: found a layer without loads, needs those of one rank or more");
+  if (!some) throw_usage("rank totals: found a layer without loads, needs those of one rank or more");
   return std::make_unique<RankTotals>(model, tokens, expert_ranks, std::move(loads));
 }
 

@@ -89,7 +89,7 @@ Microbatches rows_of(const ModelSpec& model, const Microbatches& tokens) {
 /// Reads a CSV with a header line into rows of cells; '#' starts a comment line.
 std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& csv) {
   std::ifstream in(csv);
-  if (!in) throw_error(Code::usage, "{}: cannot be read; needs a CSV file", csv.string());
+  if (!in) throw_usage("{}: cannot be read; needs a CSV file", csv.string());
   std::vector<std::vector<std::string>> rows;
   for (std::string line; std::getline(in, line);) {
     if (line.empty() || line.front() == '#') continue;
@@ -98,7 +98,7 @@ std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& cs
     for (std::string cell; std::getline(split, cell, ',');) cells.push_back(cell);
     rows.push_back(std::move(cells));
   }
-  if (rows.size() < 2) throw_error(Code::usage, "{}: found no rows, needs a header and at least one row", csv.string());
+  if (rows.size() < 2) throw_usage("{}: found no rows, needs a header and at least one row", csv.string());
   return rows;
 }
 
@@ -110,8 +110,7 @@ double to_number(const std::string& cell, const std::filesystem::path& csv, std:
     if (const double value = std::stod(cell); value >= 0 && value <= kLargest) return value;
   } catch (const std::exception&) {  // not a number: reported below
   }
-  throw_error(Code::usage, "{}: row {}: found '{}', needs a count from 0 to {}", csv.string(), line, shortened(cell),
-              kLargest);
+  throw_usage("{}: row {}: found '{}', needs a count from 0 to {}", csv.string(), line, shortened(cell), kLargest);
 }
 
 }  // namespace
@@ -126,8 +125,7 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const M
                                                  std::string description, const std::vector<double>& kept) {
   for (const auto& row : shares)
     if (static_cast<std::int64_t>(row.size()) != model.experts)
-      throw_error(Code::usage,
-                  "routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
+      throw_usage("routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
                   row.size(), model.experts);
   return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description), kept);
 }
@@ -135,9 +133,8 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const M
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
   const auto rows = read_cells(csv);
   const auto column = [&](const std::string& name) {
-    const auto it = std::find(rows[0].begin(), rows[0].end(), name);
-    if (it == rows[0].end())
-      throw_error(Code::usage, "{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
+    const auto it = std::ranges::find(rows[0], name);
+    if (it == rows[0].end()) throw_usage("{}: column '{}' missing; needs layer, expert, count", csv.string(), name);
     return static_cast<std::size_t>(it - rows[0].begin());
   };
   const std::size_t layer = column("layer"), expert = column("expert"), count = column("count");
@@ -145,15 +142,13 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
   std::size_t most = static_cast<std::size_t>(experts);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
-      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(),
-                  rows[0].size());
+      throw_usage("{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
     auto& shares = layers[to_number(rows[i][layer], csv, i + 1)];
     const double index = to_number(rows[i][expert], csv, i + 1);
     if (index >= static_cast<double>(limits::kExperts))
-      throw_error(Code::usage, "{}: row {}: found expert {}, needs one below {}", csv.string(), i + 1, index,
-                  limits::kExperts);
+      throw_usage("{}: row {}: found expert {}, needs one below {}", csv.string(), i + 1, index, limits::kExperts);
     if (experts > 0 && index >= static_cast<double>(experts))
-      throw_error(Code::usage, "{}: row {}: found expert {}, the model has {}", csv.string(), i + 1, index, experts);
+      throw_usage("{}: row {}: found expert {}, the model has {}", csv.string(), i + 1, index, experts);
     most = std::max(most, static_cast<std::size_t>(index) + 1);
     shares.resize(most, 0.0);
     shares[static_cast<std::size_t>(index)] += to_number(rows[i][count], csv, i + 1);
@@ -171,14 +166,13 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
   const auto rows = read_cells(csv);
   const std::size_t experts = static_cast<std::size_t>(model.experts);
   if (rows[0].size() != 4 + experts)
-    throw_error(Code::usage, "{}: found {} columns, needs step, microbatch, layer, rank and {} experts", csv.string(),
+    throw_usage("{}: found {} columns, needs step, microbatch, layer, rank and {} experts", csv.string(),
                 rows[0].size(), experts);
   std::map<std::int64_t, std::map<std::int64_t, std::vector<double>>> steps;
   Recording::Exact exact;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size())
-      throw_error(Code::usage, "{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(),
-                  rows[0].size());
+      throw_usage("{}: row {}: found {} cells, needs {}", csv.string(), i + 1, rows[i].size(), rows[0].size());
     Recording::Key key{};
     for (std::size_t k = 0; k < key.size(); ++k) key[k] = static_cast<std::int64_t>(to_number(rows[i][k], csv, i + 1));
     auto& counts = exact[key];
@@ -196,15 +190,14 @@ std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int
   for (const double count : counts) rows.push_back(static_cast<std::int64_t>(std::floor(count)));
   std::vector<std::size_t> order(counts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return counts[a] - std::floor(counts[a]) > counts[b] - std::floor(counts[b]);
   });
   std::int64_t missing = std::llround(std::accumulate(counts.begin(), counts.end(), 0.0)) -
                          std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   for (std::size_t i = 0; missing > 0; ++i, --missing) ++rows[order[i % order.size()]];
-  if (const auto most = std::max_element(rows.begin(), rows.end()); most != rows.end() && *most > tokens)
-    throw_error(
-        Code::usage,
+  if (const auto most = std::ranges::max_element(rows); most != rows.end() && *most > tokens)
+    throw_usage(
         "routing: found {} rows for expert {}, {} tokens allow one each; use a recording or histogram of this model",
         *most, most - rows.begin(), tokens);
   return rows;
