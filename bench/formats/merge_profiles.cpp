@@ -19,9 +19,7 @@ void check_same_kind(const Measurement& a, const Measurement& b, const std::stri
     return fmt::format("{} ({} is better, {})", m.unit, m.smaller_is_better ? "smaller" : "bigger",
                        to_string(m.evidence.kind));
   };
-  throw_error(Code::usage,
-              "merge: found '{}' in {} and, in {}, in {}, allowed one unit, direction and evidence; "
-              "rename one of them",
+  throw_usage("merge: found '{}' in {} and, in {}, in {}, allowed one unit, direction and evidence; rename one of them",
               a.name(), shown(a), where, shown(b));
 }
 
@@ -29,8 +27,7 @@ void check_same_kind(const Measurement& a, const Measurement& b, const std::stri
 
 Profile merge(const std::vector<Profile>& profiles, const std::vector<std::string>& names) {
   const auto name = [&](std::size_t i) { return i < names.size() ? names[i] : fmt::format("profile {}", i + 1); };
-  if (profiles.empty())
-    throw_error(Code::usage, "merge: found no profile, allowed one or more; name the files to merge");
+  if (profiles.empty()) throw_usage("merge: found no profile, allowed one or more; name the files to merge");
   Profile all;
   all.fingerprint = profiles[0].fingerprint;
   std::string parts;
@@ -43,10 +40,10 @@ Profile merge(const std::vector<Profile>& profiles, const std::vector<std::strin
     if (commit(facts) != commit(profiles[0].fingerprint))
       differing.push_back({"commit", commit(profiles[0].fingerprint), commit(facts)});
     if (!differing.empty())
-      throw_error(Code::usage,
-                  "merge: found different fingerprints in {} and {} ({}), allowed the same machine "
-                  "and software; compare them with the gate instead",
-                  name(0), name(i), to_string(differing));
+      throw_usage(
+          "merge: found different fingerprints in {} and {} ({}), allowed the same machine and software; compare them "
+          "with the gate instead",
+          name(0), name(i), to_string(differing));
     for (const auto& [key, value] : facts) all.fingerprint[key] = joined(all.fingerprint[key], value);
     parts += (parts.empty() ? "" : " ") + digest(profiles[i]);
     all.failures.insert(all.failures.end(), profiles[i].failures.begin(), profiles[i].failures.end());

@@ -157,8 +157,7 @@ class NcclTestsReader {
   }
 
   [[noreturn]] void fail(const std::string& found, const std::string& allowed) const {
-    throw_error(Code::usage, "{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found,
-                allowed);
+    throw_usage("{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found, allowed);
   }
 
   const std::string origin_;

@@ -112,17 +112,14 @@ std::vector<std::size_t> weak_points(const Values& series, std::size_t window, d
 }
 
 void check_divisive(const Values& series, const DivisiveOptions& o) {
-  if (o.window < 2)
-    throw_error(Code::usage, "change points: window: found {}, allowed 2 or more; correct the option", o.window);
+  if (o.window < 2) throw_usage("change points: window: found {}, allowed 2 or more; correct the option", o.window);
   if (!(o.max_p > 0 && o.max_p <= 1))
-    throw_error(Code::usage, "change points: max_p: found {}, allowed above 0 and at most 1; correct the option",
-                o.max_p);
+    throw_usage("change points: max_p: found {}, allowed above 0 and at most 1; correct the option", o.max_p);
   if (!(o.min_magnitude >= 0))
-    throw_error(Code::usage, "change points: min_magnitude: found {}, allowed 0 or more; correct the option",
-                o.min_magnitude);
+    throw_usage("change points: min_magnitude: found {}, allowed 0 or more; correct the option", o.min_magnitude);
   for (std::size_t i = 0; i < series.size(); ++i)
     if (!std::isfinite(series[i]))
-      throw_error(Code::usage, "change points: value {}: found {}, allowed finite numbers; leave it out", i, series[i]);
+      throw_usage("change points: value {}: found {}, allowed finite numbers; leave it out", i, series[i]);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 void check(const GateOptions& o) {
   const auto refuse = [](const char* key, double found, const char* allowed) {
-    throw_error(Code::usage, "gate: {}: found {}, allowed {}; correct the option", key, found, allowed);
+    throw_usage("gate: {}: found {}, allowed {}; correct the option", key, found, allowed);
   };
   if (!(o.alpha > 0 && o.alpha < 1)) refuse("alpha", o.alpha, "above 0 and below 1");
   if (!(o.relative_floor >= 0 && o.relative_floor < 1))

@@ -108,8 +108,7 @@ AlertRecord alert_of(const JsonReader& line) {
 
 History read_history(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder / "runs"))
-    throw_error(Code::usage,
-                "{}: found no folder runs in it, allowed a gate history; `windtunnel gate record` makes one",
+    throw_usage("{}: found no folder runs in it, allowed a gate history; `windtunnel gate record` makes one",
                 folder.string());
   History history;
   std::set<std::string> runs;

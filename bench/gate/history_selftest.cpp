@@ -152,8 +152,7 @@ HistorySelftest history_selftest(const std::filesystem::path& golden, const Reco
                                  const HistorySelftestOptions& options) {
   if (options.block == 0 || options.block > options.stretch || options.least_gap == 0 ||
       options.largest_gap <= options.least_gap)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "gate selftest: found blocks of {} values and gaps of {} to {}, allowed blocks up to the {} values of a "
         "stretch and gaps that grow; correct the options",
         options.block, options.least_gap, options.largest_gap, options.stretch);

@@ -81,9 +81,9 @@ HistoryRun history_run(const Profile& profile, const std::string& commit, const 
   run.built = commit_date(run.commit, place);
   if (run.built.empty()) run.built = run.measured;
   if (run.built.empty())
-    throw_error(Code::usage,
-                "gate record: found no date in the profile and none of its commit, allowed a run that has a place in "
-                "the history; give the commit with --commit inside its repository");
+    throw_usage(
+        "gate record: found no date in the profile and none of its commit, allowed a run that has a place in the "
+        "history; give the commit with --commit inside its repository");
   if (!value_or(facts, "host").empty()) run.host = short_hash(value_or(facts, "host"));
   for (const auto& [key, value] : facts)
     if (!is_run_fact(key)) run.facts[key] = value;
@@ -103,9 +103,9 @@ HistoryRun history_run(const Profile& profile, const std::string& commit, const 
     run.values.emplace_back(m, point);
   }
   if (run.values.empty())
-    throw_error(Code::usage,
-                "gate record: found no benchmark that was measured and not throttled, allowed at least one; record a "
-                "profile that measured something");
+    throw_usage(
+        "gate record: found no benchmark that was measured and not throttled, allowed at least one; record a profile "
+        "that measured something");
   return run;
 }
 

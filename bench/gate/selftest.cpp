@@ -130,7 +130,7 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string line;
   if (!in || !std::getline(in, line))
-    throw_error(Code::usage, "{}: cannot be read, allowed a file of recorded timings; check the path", file.string());
+    throw_usage("{}: cannot be read, allowed a file of recorded timings; check the path", file.string());
   RecordedRuns recorded;
   recorded.source = file.filename().string();
   recorded.runs = split(line);
@@ -138,21 +138,21 @@ RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
   for (std::size_t number = 2; std::getline(in, line); ++number) {
     const std::vector<std::string> cells = split(line);
     if (cells.size() != recorded.runs.size() + 1)
-      throw_error(Code::usage, "{}:{}: found {} columns, allowed {} as in the first line; complete the line",
-                  file.string(), number, cells.size(), recorded.runs.size() + 1);
+      throw_usage("{}:{}: found {} columns, allowed {} as in the first line; complete the line", file.string(), number,
+                  cells.size(), recorded.runs.size() + 1);
     recorded.benchmarks.push_back(cells[0]);
     std::vector<double> times;
     for (std::size_t i = 1; i < cells.size(); ++i) {
       const double ms = parsed<double>(cells[i]).value_or(0);
       if (!(ms > 0) || !std::isfinite(ms))
-        throw_error(Code::usage, "{}:{}: column {} ({}): found '{}', allowed a time in ms above 0; correct it",
-                    file.string(), number, i + 1, recorded.runs[i - 1], cells[i]);
+        throw_usage("{}:{}: column {} ({}): found '{}', allowed a time in ms above 0; correct it", file.string(),
+                    number, i + 1, recorded.runs[i - 1], cells[i]);
       times.push_back(ms * 1e-3);
     }
     recorded.times_s.push_back(std::move(times));
   }
   if (recorded.benchmarks.empty())
-    throw_error(Code::usage, "{}: found no benchmark, allowed at least one; check the file", file.string());
+    throw_usage("{}: found no benchmark, allowed at least one; check the file", file.string());
   return recorded;
 }
 
@@ -175,10 +175,10 @@ double rate_bound(double share, std::size_t trials) {
 SelftestResult selftest(const RecordedRuns& recorded, const SelftestOptions& options) {
   const std::size_t runs = recorded.runs.size();
   if (options.samples == 0 || options.trials == 0 || runs < 2 * options.samples)
-    throw_error(Code::usage,
-                "gate selftest: found {} runs for {} samples a side and {} trials, allowed 1 or more of each "
-                "and two sides from the runs; ask for fewer samples",
-                runs, options.samples, options.trials);
+    throw_usage(
+        "gate selftest: found {} runs for {} samples a side and {} trials, allowed 1 or more of each and two sides "
+        "from the runs; ask for fewer samples",
+        runs, options.samples, options.trials);
   SelftestResult result;
   result.options = options;
   result.source = recorded.source;

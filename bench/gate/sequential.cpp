@@ -87,8 +87,8 @@ void SequentialGate::add(std::size_t index, const std::vector<double>& base, con
   const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
   for (const std::vector<double>* side : {&base, &current})
     if (side->size() != kBlockSide || !std::ranges::all_of(*side, positive))
-      throw_error(Code::usage, "gate: {}: found {} values of a block, allowed {} a side, all above 0; measure it again",
-                  row.name, side->size(), kBlockSide);
+      throw_usage("gate: {}: found {} values of a block, allowed {} a side, all above 0; measure it again", row.name,
+                  side->size(), kBlockSide);
   state.base.insert(state.base.end(), base.begin(), base.end());
   state.current.insert(state.current.end(), current.begin(), current.end());
   for (double a : base)

@@ -39,8 +39,7 @@ class Line {
     while (peek() == ' ' || peek() == '\t') ++at_;
   }
   [[noreturn]] void fail(const std::string& found) const {
-    throw_error(Code::usage,
-                "{}: column {}: found {}, needs name{{label=\"value\"}} number, as DCGM-exporter prints it", where_,
+    throw_usage("{}: column {}: found {}, needs name{{label=\"value\"}} number, as DCGM-exporter prints it", where_,
                 at_ + 1, found);
   }
   std::string name() {
@@ -136,7 +135,7 @@ void take(NodeObservation& node, const MetricSample& sample, const std::string& 
   const double value = sample.value;
   if (is_blank(value)) return;
   if (value < 0 || (sample.name == "DCGM_FI_DEV_GPU_UTIL" && value > 100))
-    throw_error(Code::usage, "{}: {}: found {}, allowed {}", origin, sample.name, value,
+    throw_usage("{}: {}: found {}, allowed {}", origin, sample.name, value,
                 sample.name == "DCGM_FI_DEV_GPU_UTIL" ? "0 to 100" : "0 or more");
   if (sample.name == "DCGM_FI_DEV_GPU_UTIL")
     device.utilisation = value / 100;
@@ -185,8 +184,7 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
     take(*node, sample, origin);
   }
   if (out.empty())
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found no metric DCGM_FI_... of a gpu, needs what DCGM-exporter serves: curl -s localhost:9400/metrics",
         origin);
   return out;

@@ -140,8 +140,7 @@ void diagnose_slow(const TrainingObservation& t, Window last, Window best, const
 
 Diagnosis diagnose(const TrainingObservation& t, const DiagnosisOptions& o) {
   if (o.window < 2 || !(o.mfu_below > 0) || o.mfu_below > 1)
-    throw_error(Code::usage,
-                "health: found a window of {} steps and a threshold of {}, allowed 2 or more and above 0 up to 1",
+    throw_usage("health: found a window of {} steps and a threshold of {}, allowed 2 or more and above 0 up to 1",
                 o.window, o.mfu_below);
   Diagnosis out;
   const Window steps(t.steps), last = steps.last(std::min(o.window, steps.size()));

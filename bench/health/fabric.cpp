@@ -35,10 +35,10 @@ void add_link(FleetObservation& fleet, std::map<LinkKey, std::size_t>& places, c
   if (first) return fleet.links.push_back(seen);
   LinkObservation& known = fleet.links[place->second];
   if (known.seconds.size() != seen.seconds.size())
-    throw_error(Code::usage,
-                "links {} - {}: found {} repetitions at one end and {} at the other, needs the same; start all ranks "
-                "with the same words",
-                seen.a, seen.b, known.seconds.size(), seen.seconds.size());
+    throw_usage(
+        "links {} - {}: found {} repetitions at one end and {} at the other, needs the same; start all ranks with the "
+        "same words",
+        seen.a, seen.b, known.seconds.size(), seen.seconds.size());
   for (std::size_t i = 0; i < seen.seconds.size(); ++i) known.seconds[i] = std::max(known.seconds[i], seen.seconds[i]);
   known.wrong_results = std::max(known.wrong_results, seen.wrong_results);
 }

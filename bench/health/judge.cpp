@@ -230,15 +230,14 @@ void judge_links(const FleetObservation& fleet, const JudgeOptions& options, Hea
 
 void check_options(const JudgeOptions& o) {
   if (!(o.cordon_alpha > 0) || !(o.cordon_alpha <= o.watch_alpha) || !(o.watch_alpha < 1))
-    throw_error(Code::usage,
-                "health: found cordon_alpha {} and watch_alpha {}, allowed 0 < cordon_alpha <= watch_alpha < 1",
+    throw_usage("health: found cordon_alpha {} and watch_alpha {}, allowed 0 < cordon_alpha <= watch_alpha < 1",
                 o.cordon_alpha, o.watch_alpha);
   for (const MeasureLimits& m : {o.compute, o.memory, o.all_reduce, o.storage})
     if (!(m.usual_spread > 0) || !(m.watch_floor > 0) || !(m.watch_floor <= m.cordon_floor))
-      throw_error(Code::usage,
-                  "health: found spread {} and floors {} and {}, allowed above 0, and the floor of watch not above "
-                  "that of cordon",
-                  m.usual_spread, m.watch_floor, m.cordon_floor);
+      throw_usage(
+          "health: found spread {} and floors {} and {}, allowed above 0, and the floor of watch not above that of "
+          "cordon",
+          m.usual_spread, m.watch_floor, m.cordon_floor);
 }
 
 }  // namespace

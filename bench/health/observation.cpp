@@ -153,15 +153,12 @@ void check_names(const FleetObservation& fleet, const std::string& origin) {
   std::set<std::string> names;
   for (const NodeObservation& node : fleet.nodes)
     if (!names.insert(node.name).second)
-      throw_error(Code::usage, "{}: found node '{}' twice, allowed once in a fleet; leave one of its files out", origin,
-                  node.name);
+      throw_usage("{}: found node '{}' twice, allowed once in a fleet; leave one of its files out", origin, node.name);
   for (const LinkObservation& link : fleet.links) {
     for (const std::string& end : {link.a, link.b})
       if (!names.count(end))
-        throw_error(Code::usage, "{}: links: found node '{}', allowed are the {} of nodes[]", origin, end,
-                    names.size());
-    if (link.a == link.b)
-      throw_error(Code::usage, "{}: links: found '{}' linked with itself; needs two nodes", origin, link.a);
+        throw_usage("{}: links: found node '{}', allowed are the {} of nodes[]", origin, end, names.size());
+    if (link.a == link.b) throw_usage("{}: links: found '{}' linked with itself; needs two nodes", origin, link.a);
   }
 }
 
@@ -200,8 +197,7 @@ json to_json(const FleetObservation& fleet) {
 FleetObservation fleet_from_json(const json& document, const std::string& origin) {
   FleetObservation out = parts_from_json(document, origin);
   if (out.nodes.empty())
-    throw_error(Code::usage, "{}: /nodes: found none, needs at least one; windtunnel health -o FILE writes this node's",
-                origin);
+    throw_usage("{}: /nodes: found none, needs at least one; windtunnel health -o FILE writes this node's", origin);
   check_names(out, origin);
   return out;
 }
@@ -213,14 +209,12 @@ FleetObservation read_fleet(const std::vector<std::filesystem::path>& files) {
     out.nodes.insert(out.nodes.end(), part.nodes.begin(), part.nodes.end());
     out.links.insert(out.links.end(), part.links.begin(), part.links.end());
     if (part.training && out.training)
-      throw_error(Code::usage, "{}: /training: found a second one, allowed one in a fleet; leave it out of one file",
-                  file.string());
+      throw_usage("{}: /training: found a second one, allowed one in a fleet; leave it out of one file", file.string());
     if (part.training) out.training = std::move(part.training);
   }
   const std::string origin = files.size() == 1 ? files.front().string() : fmt::format("these {} files", files.size());
   if (out.nodes.empty())
-    throw_error(Code::usage, "{}: found no node, needs at least one; windtunnel health -o FILE writes this node's",
-                origin);
+    throw_usage("{}: found no node, needs at least one; windtunnel health -o FILE writes this node's", origin);
   check_names(out, origin);
   return out;
 }

@@ -25,7 +25,7 @@ std::vector<Deviation> deviations(const std::vector<double>& times, double usual
   logs.reserve(times.size());
   for (double time : times) {
     if (!(time > 0) || !std::isfinite(time))
-      throw_error(Code::usage, "deviations: found a time of {}, allowed above 0; measure again", time);
+      throw_usage("deviations: found a time of {}, allowed above 0; measure again", time);
     logs.push_back(std::log(time));
   }
   const double middle = median(logs), n = static_cast<double>(times.size());

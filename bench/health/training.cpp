@@ -37,8 +37,7 @@ TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
 void TrainingFollower::reopen() {
   in_ = std::ifstream(file_, std::ios::binary);
   if (!in_ || !std::filesystem::is_regular_file(file_))
-    throw_error(Code::usage,
-                "{}: cannot be read; needs the metrics of a run: name the folder that windtunnel train -o writes",
+    throw_usage("{}: cannot be read; needs the metrics of a run: name the folder that windtunnel train -o writes",
                 file_.string());
   read_ = lines_ = 0;
   seen_ = {};

@@ -22,10 +22,9 @@ struct Arguments {
 void run_local_ranks(const Arguments& a) {
   const std::int64_t ranks = a.ranks > 0 ? a.ranks : visible_devices();
   if (ranks == 0)
-    throw_error(Code::usage,
-                "health --fabric: found neither GPUs nor a launcher's variables; start it with Slurm, MPI or torchrun "
-                "--no-python on "
-                "every node, or add --ranks 4: local ranks on the CPU");
+    throw_usage(
+        "health --fabric: found neither GPUs nor a launcher's variables; start it with Slurm, MPI or torchrun "
+        "--no-python on every node, or add --ranks 4: local ranks on the CPU");
   std::vector<std::string> command{
       std::filesystem::read_symlink("/proc/self/exe").string(), "health", "-o", a.output, "--storage", a.storage};
   if (a.options.quick) command.push_back("--quick");
@@ -35,8 +34,7 @@ void run_local_ranks(const Arguments& a) {
 
 void check(Arguments& a) {
   if (RankEnvironment::present() && a.ranks > 0)
-    throw_error(Code::usage,
-                "health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out",
+    throw_usage("health --fabric: found --ranks {} under a launcher, which has started the ranks; leave it out",
                 a.ranks);
   if (!RankEnvironment::present()) return run_local_ranks(a);
   a.options.storage = a.storage;

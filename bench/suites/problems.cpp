@@ -73,7 +73,7 @@ KernelProblem grouped_gemm(const WorkItem& item, const RunSpec& run, NormalPool&
 
 KernelProblem attention(const WorkItem& item, NormalPool& normal) {
   if (item.window > 0)
-    throw_error(Code::usage, "attention in a window of {}: found in the run's model, measured is attention without one",
+    throw_usage("attention in a window of {}: found in the run's model, measured is attention without one",
                 item.window);
   const std::int64_t batch = rows_of(item), seq = item.dims[0], heads = item.dims[1], kv = item.dims[2],
                      hd = item.dims[3];
@@ -124,8 +124,8 @@ KernelProblem rope(const WorkItem& item, const RunSpec& run, NormalPool& normal)
   const ModelSpec& m = run.model;
   const std::int64_t rows = rows_of(item), heads = m.heads, kv = m.kv_heads, hd = m.head_dim;
   if (item.dims[0] != (heads + kv) * hd)
-    throw_error(Code::usage, "rope of width {}: the run's model has {} heads of {}, allowed is their width {}",
-                item.dims[0], heads + kv, hd, (heads + kv) * hd);
+    throw_usage("rope of width {}: the run's model has {} heads of {}, allowed is their width {}", item.dims[0],
+                heads + kv, hd, (heads + kv) * hd);
   const std::int64_t seq = rows % run.seq == 0 ? run.seq : rows, batch = rows / seq;
   RopeTable table = RopeTable::make(m, seq);
   table = {table.cosine.to(normal.device()), table.sine.to(normal.device())};
@@ -383,7 +383,7 @@ KernelProblem make_problem(const WorkItem& item, const RunSpec& run, NormalPool&
     case Kernel::host_adamw:
       break;
   }
-  throw_error(Code::usage, "work item {}: no benchmark for it", to_string(item.kernel));
+  throw_usage("work item {}: no benchmark for it", to_string(item.kernel));
 }
 
 }  // namespace wt

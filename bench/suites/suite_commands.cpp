@@ -207,8 +207,7 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
   WorkList list = read_work_list(o.items);
   const std::string& name = facts.at("device");
   if (!list.gpu.empty() && !is_gpu(name, list.gpu))
-    throw_error(Code::usage, "{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study,
-                name, list.gpu);
+    throw_usage("{}: found {} here, its shapes are wanted of {}; run this on one of those", list.study, name, list.gpu);
   return {run, std::move(list.items)};
 }
 
@@ -228,21 +227,20 @@ KernelWork kernel_work(const BenchOptions& o, const RunSpec& run, const Fingerpr
 
 void bench(const BenchOptions& o) {
   if (!o.study.empty() || o.dry_run || !o.worth.empty())
-    throw_error(Code::usage,
-                "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes "
-                "of a study",
-                !o.study.empty() ? "--for"
-                : o.dry_run      ? "--dry-run"
-                                 : "--worth");
+    throw_usage(
+        "bench: found {}, windtunnel-train only measures; call windtunnel bench --for, which finds the shapes of a "
+        "study",
+        !o.study.empty() ? "--for"
+        : o.dry_run      ? "--dry-run"
+                         : "--worth");
   const bool staircase = o.suite == "staircase";
   if (staircase != !o.models.empty())
-    throw_error(Code::usage,
-                "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase "
-                "--models dbrx,olmoe-1b-7b",
-                staircase ? "staircase without" : o.suite + " with");
+    throw_usage(
+        "bench: found {} --models, which says what the staircase is of and nothing else; e.g. bench staircase --models "
+        "dbrx,olmoe-1b-7b",
+        staircase ? "staircase without" : o.suite + " with");
   if (!o.to.empty() && o.suite != "storage")
-    throw_error(Code::usage,
-                "bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix", o.suite);
+    throw_usage("bench: found --to with {}, allowed is storage; e.g. bench storage --to s3://bucket/prefix", o.suite);
   const RunSpec run = read_run(find_config("runs", o.run));
   const bool all = o.suite == "all", of_aims = o.suite == "aims",
              of_ranks = all || o.suite == "collectives" || o.suite == "storage",

@@ -28,10 +28,10 @@ void check_device(const std::map<std::string, std::string>& fingerprint, const C
   if (device == fingerprint.end()) return;
   const auto measured = data_sheet(device->second), wanted = data_sheet(gpu);
   if (!measured || !wanted || measured->name == wanted->name) return;
-  throw_error(Code::usage,
-              "times: found a profile of '{}' for cluster {}, whose GPUs are {}; needs a profile of these, or none: "
-              "then published times are used",
-              device->second, cluster.name, gpu);
+  throw_usage(
+      "times: found a profile of '{}' for cluster {}, whose GPUs are {}; needs a profile of these, or none: then "
+      "published times are used",
+      device->second, cluster.name, gpu);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
   MachineTimes out;
   const bool measured = !sources.machine.empty() || !sources.profiles.empty();
   if (!sources.machine.empty() && !sources.profiles.empty())
-    throw_error(Code::usage, "times: found a machine model and profiles; needs one of them");
+    throw_usage("times: found a machine model and profiles; needs one of them");
   std::shared_ptr<const MachineModel> machine;
   if (measured) {
     machine = std::make_shared<MachineModel>(measured_machine(sources, out.profiles));
@@ -54,20 +54,16 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
   }
   if (cluster.shared_cores() || (machine && machine->traits().synchronous_host)) {
     if (!machine)
-      throw_error(Code::usage,
-                  "times: found neither a profile nor a machine model of the kernels of {}, needs one: windtunnel "
-                  "bench or a training "
-                  "run writes a profile",
-                  cluster.gpu_name);
+      throw_usage(
+          "times: found neither a profile nor a machine model of the kernels of {}, needs one: windtunnel bench or a "
+          "training run writes a profile",
+          cluster.gpu_name);
     if (!plain_precisions(sources.compute, sources.precisions))
-      throw_error(
-          Code::usage,
+      throw_usage(
           "times: found number formats of GPUs on {}, whose ranks share cores; needs precision fp32 or amp_bf16",
           cluster.name);
     if (!sources.stack.empty())
-      throw_error(Code::usage,
-                  "times: found stack {} for {}, whose ranks share cores; needs no stack: published runs "
-                  "are of GPUs",
+      throw_usage("times: found stack {} for {}, whose ranks share cores; needs no stack: published runs are of GPUs",
                   sources.stack, cluster.name);
     out.stack = read_stack("windtunnel-train");
     out.cost = machine;

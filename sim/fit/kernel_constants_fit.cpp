@@ -45,7 +45,7 @@ MemoryBoundConstants memory_bound_of(const Eigen::VectorXd& p) {
 }  // namespace
 
 WaveConstants fit_wave(const std::vector<TimedProduct>& products, const DataSheet& gpu, const WaveConstants& start) {
-  if (products.empty()) throw_error(Code::usage, "fit of matrix products: found no measurement, allowed at least one");
+  if (products.empty()) throw_usage("fit of matrix products: found no measurement, allowed at least one");
   std::vector<CountedWaves> waves;
   waves.reserve(products.size());
   for (const TimedProduct& p : products) waves.emplace_back(p.product, gpu);
@@ -64,8 +64,7 @@ WaveConstants fit_wave(const std::vector<TimedProduct>& products, const DataShee
 }
 
 MemoryBoundConstants fit_memory_bound(const std::vector<TimedRowKernel>& kernels, const DataSheet& gpu) {
-  if (kernels.empty())
-    throw_error(Code::usage, "fit of memory-bound kernels: found no measurement, allowed at least one");
+  if (kernels.empty()) throw_usage("fit of memory-bound kernels: found no measurement, allowed at least one");
   Eigen::VectorXd prior(4);
   const MemoryBoundConstants typical = typical_memory_bound();
   prior << std::log(typical.launch_s), std::log(typical.pass_s), std::log(typical.cache_share),

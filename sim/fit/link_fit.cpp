@@ -24,7 +24,7 @@ constexpr std::array<double, 3> kOneNode = {20e-6, 5e-6, 0.8}, kManyNodes = {40e
 }  // namespace
 
 LinkConstants fit_links(const std::vector<TimedLoad>& times, const LinkConstants* near) {
-  if (times.empty()) throw_error(Code::usage, "constants of collectives: found no measurement, needs at least one");
+  if (times.empty()) throw_usage("constants of collectives: found no measurement, needs at least one");
   const bool many = times.front().many;
   // Parameters: logarithms of the base and of a factor for each link and each fabric, and the host time.
   std::map<std::string, Eigen::Index> link_at, fabric_at;

@@ -90,7 +90,7 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
 }
 
 StepModel fit_steps(const std::vector<TimedStep>& all) {
-  if (all.empty()) throw_error(Code::usage, "fit of step times: found no measurement, allowed at least one");
+  if (all.empty()) throw_usage("fit of step times: found no measurement, allowed at least one");
   const std::vector<TimedStep> steps = thinned(all);
   // Parameters: logarithms of the base, of each stack's factors, and of each GPU's factor.
   std::vector<Eigen::Index> own;  // index among a stack's parameters; -1 = no parameter

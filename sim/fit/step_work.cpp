@@ -133,9 +133,9 @@ double share_sent(const RunRow& run, const RankGroup& group) {
 }
 
 StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const StackSpec& stack) {
-  if (!run.unusable.empty()) throw_error(Code::usage, "{}", run.unusable);
+  if (!run.unusable.empty()) throw_usage("{}", run.unusable);
   const auto sheet = data_sheet(run.gpu);
-  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", run.gpu);
+  if (!sheet) throw_usage("no data sheet of '{}'", run.gpu);
   // The fullest stage: layers over stages, rounded up. Modules of multi-token prediction count as layers.
   ModelSpec part = run.model;
   part.layers = std::max<std::int64_t>(1, (run.model.blocks() + run.pp - 1) / run.pp - run.model.mtp_layers);

@@ -21,7 +21,7 @@ constexpr std::int64_t kMostGpus = 16384;
 
 ClusterSpec cluster_of(const RunRow& row) {
   const auto sheet = data_sheet(row.gpu);
-  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", row.gpu);
+  if (!sheet) throw_usage("no data sheet of '{}'", row.gpu);
   ClusterSpec c;
   c.name = row.name;
   c.gpu_name = row.gpu;
@@ -44,8 +44,8 @@ ClusterSpec cluster_of(const RunRow& row) {
 }
 
 RunFiles run_files(const RunRow& row, const StackSpec& stack) {
-  if (!row.unusable.empty()) throw_error(Code::usage, "{}", row.unusable);
-  if (row.gpus > kMostGpus) throw_error(Code::usage, "more than {} GPUs: not simulated", kMostGpus);
+  if (!row.unusable.empty()) throw_usage("{}", row.unusable);
+  if (row.gpus > kMostGpus) throw_usage("more than {} GPUs: not simulated", kMostGpus);
   RunFiles out;
   out.stack = stack;
   out.stack_option = stack.frameworks.empty() ? kTypicalStack : stack.name;

@@ -190,11 +190,11 @@ class Binder {
     const Pending& first = pending_[static_cast<std::size_t>(c)];
     const bool both = between_two(*first.op) && first.op->collective.bytes.fixed == instance.op->collective.bytes.fixed;
     if (!both && (first.op->kind != instance.op->kind || first.op->action != instance.op->action))
-      throw_error(Code::usage,
-                  "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes "
-                  "issue the same collectives in the same order",
-                  sequence, bound_->ranks[static_cast<std::size_t>(r)], to_string(instance.op->collective.axis),
-                  instance.id(), first.op->name);
+      throw_usage(
+          "step program: call {} of rank {} on axis {} is {}, another member's is {}; make the rank classes issue the "
+          "same collectives in the same order",
+          sequence, bound_->ranks[static_cast<std::size_t>(r)], to_string(instance.op->collective.axis), instance.id(),
+          first.op->name);
     bound_->tasks.collectives[static_cast<std::size_t>(c)].members.emplace_back(r, i);
     return c;
   }
@@ -205,9 +205,9 @@ class Binder {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     const Op& op = *pending.op;
     if (static_cast<std::int64_t>(task.members.size()) != present_[static_cast<std::size_t>(pending.group)])
-      throw_error(
-          Code::usage, "step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it",
-          op.name, to_string(group.axis), task.members.size(), present_[static_cast<std::size_t>(pending.group)]);
+      throw_usage("step program: {} over axis {} is issued by {} of {} ranks; every rank of a group must issue it",
+                  op.name, to_string(group.axis), task.members.size(),
+                  present_[static_cast<std::size_t>(pending.group)]);
     if (group.size == 1) return;
     std::vector<double>& bytes = bytes_;
     std::vector<const Op*>& ops = ops_;  // by member, as classes may send different amounts

@@ -175,14 +175,14 @@ void vary(BoundStep& bound, double deviation, std::int64_t step) {
 void check_same_machine(const ClusterSpec& cluster, const OpCost& cost) {
   if (cost.traits().synchronous_host == cluster.shared_cores()) return;
   if (cost.traits().synchronous_host)
-    throw_error(Code::usage,
-                "times: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is "
-                "one of that GPU; use published times of that GPU: --stack torchtitan",
-                cluster.name);
-  throw_error(Code::usage,
-              "times: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one "
-              "of that host; calibrate with profiles of that host (windtunnel bench)",
-              cluster.name);
+    throw_usage(
+        "times: found the machine model of a host whose ranks share cores for cluster {} of GPUs, allowed is one of "
+        "that GPU; use published times of that GPU: --stack torchtitan",
+        cluster.name);
+  throw_usage(
+      "times: found the machine model of a GPU for cluster {}, a host whose ranks share cores, allowed is one of that "
+      "host; calibrate with profiles of that host (windtunnel bench)",
+      cluster.name);
 }
 
 ReplayResult replay(const ProgramSet& programs, const Layout& layout, const ModelSpec& model,
@@ -190,8 +190,7 @@ ReplayResult replay(const ProgramSet& programs, const Layout& layout, const Mode
                     const ReplayOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   if (options.vary && options.fold)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "replay: found vary with fold, allowed is one of them: ranks that are simulated once for all vary alike, and "
         "none waits");
   layout.check(model, "layout " + layout.name());

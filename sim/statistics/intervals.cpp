@@ -17,7 +17,7 @@ std::string kind_of(const std::string& regime) { return regime.substr(0, regime.
 }  // namespace
 
 std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_error(Code::usage, "conformal bounds: found no value, allowed at least one");
+  if (values.empty()) throw_usage("conformal bounds: found no value, allowed at least one");
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());
   const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, counted from 1
@@ -26,7 +26,7 @@ std::pair<double, double> conformal_bounds(std::vector<double> values, double ta
 }
 
 std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_error(Code::usage, "symmetric bounds: found no value, allowed at least one");
+  if (values.empty()) throw_usage("symmetric bounds: found no value, allowed at least one");
   for (double& value : values) value = std::abs(value);
   std::sort(values.begin(), values.end());
   const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));

@@ -35,8 +35,7 @@ struct Functor {
 
 Eigen::VectorXd least_squares(const Residuals& residuals, Eigen::Index count, Eigen::VectorXd start) {
   if (count < start.size())
-    throw_error(Code::usage, "least squares: found {} residuals for {} parameters, needs at least as many", count,
-                start.size());
+    throw_usage("least squares: found {} residuals for {} parameters, needs at least as many", count, start.size());
   const Functor functor{&residuals, start.size(), count};
   Eigen::NumericalDiff<Functor> differentiated(functor, 1e-12);  // step 1e-6; sums have rounding errors of 1e-13
   Eigen::LevenbergMarquardt<Eigen::NumericalDiff<Functor>> solver(differentiated);

@@ -14,7 +14,7 @@ std::vector<double> fit_relative(const std::vector<std::vector<double>>& feature
 
 std::vector<double> fit_non_negative(const std::vector<std::vector<double>>& features,
                                      const std::vector<double>& target, const std::vector<double>& scale) {
-  if (features.empty()) throw_error(Code::usage, "fit: found no measurement, allowed at least one");
+  if (features.empty()) throw_usage("fit: found no measurement, allowed at least one");
   const std::size_t count = features.front().size();
   const auto n = static_cast<Eigen::Index>(features.size());
 

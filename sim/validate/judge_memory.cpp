@@ -99,8 +99,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
   }
   if (judged.empty())
-    throw_error(Code::usage,
-                "validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
+    throw_usage("validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
   add_intervals(judged, &Judged::baseline);
   return judged;
 }

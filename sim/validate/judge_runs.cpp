@@ -58,7 +58,7 @@ class Judge {
     j.measured = row.step_s;
     j.regime = row.unusable.empty() ? regime_of(row) : "unusable rows";
     try {
-      if (row.step_s <= 0 && row.unusable.empty()) throw_error(Code::usage, "no step time measured");
+      if (row.step_s <= 0 && row.unusable.empty()) throw_usage("no step time measured");
       predict(j, row);
     } catch (const Error& e) {
       if (e.code() != Code::usage) throw;

@@ -23,7 +23,7 @@ std::vector<Ratio> ratios(const std::vector<Judged>& rows) {
 }
 
 RatioError ratio_error(const std::vector<Ratio>& ratios, double Ratio::*which) {
-  if (ratios.empty()) throw_error(Code::usage, "ratio error: found no ratio, allowed at least one");
+  if (ratios.empty()) throw_usage("ratio error: found no ratio, allowed at least one");
   RatioError out;
   for (const Ratio& ratio : ratios) {
     const double size = std::abs(ratio.*which / ratio.measured - 1);

@@ -68,8 +68,7 @@ class Stand {
     });
     ModelSpec model = *shape.model;
     if (said) cut(model);
-    if (model.experts == 0)
-      throw_error(Code::usage, "model '{}' has no experts; give the columns experts and top_k", name);
+    if (model.experts == 0) throw_usage("model '{}' has no experts; give the columns experts and top_k", name);
     const RoutedSetup& layout = shape.setup ? *shape.setup : nearest_layout(model);
     out.setup = layout;
     out.setup.run.ep = std::gcd(layout.run.ep, model.experts);

@@ -150,9 +150,9 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (verb != "logits")
-      throw_error(Code::usage,
-                  "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO | gradients FOLDER TO TOKEN... | "
-                  "positions FOLDER");
+      throw_usage(
+          "usage: hugging_face_model logits FOLDER TOKEN... | save FOLDER TO | gradients FOLDER TO TOKEN... | "
+          "positions FOLDER");
     const Model model(argv[2]);
     const at::Tensor out = logits(model, tokens_of(argc, argv, 3));
     for (std::int64_t t = 0; t < out.size(0); ++t) {

@@ -42,7 +42,7 @@ std::vector<std::string> known_inputs(const Door& door) {
   std::sort(files.begin(), files.end());
   std::vector<std::string> out = door.seeds;
   for (const fs::path& file : files) out.push_back(input_of(file));
-  if (out.empty()) throw_error(Code::usage, "{}: found no seed, needs one in {}", door.name, corpus.string());
+  if (out.empty()) throw_usage("{}: found no seed, needs one in {}", door.name, corpus.string());
   return out;
 }
 

@@ -41,7 +41,7 @@ void read_copies(const fs::path& node, const RunSpec& run) {
     std::vector<float> values(kNumbers);
     read_copy(copy, values);
   }
-  if (!passed_over.empty()) throw_error(Code::usage, "{}", passed_over.front().why);
+  if (!passed_over.empty()) throw_usage("{}", passed_over.front().why);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ void open_door(const std::string& name, const fs::path& inputs) {
     names.push_back(door.name);
     if (door.name == name) opened.reset(new Opened{std::move(door)});
   }
-  if (!opened)
-    throw_error(Code::usage, "found no door '{}', needs --door= with one of {}", name, fmt::join(names, ", "));
+  if (!opened) throw_usage("found no door '{}', needs --door= with one of {}", name, fmt::join(names, ", "));
   if (inputs.empty() || fs::exists(inputs)) return;
   fs::create_directories(inputs);
   const std::vector<std::string> known = known_inputs(opened->door);

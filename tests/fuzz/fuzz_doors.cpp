@@ -179,7 +179,7 @@ int run(const Options& o) {
   const std::vector<Door> doors = o.planted ? planted_doors() : all_doors();
   for (const std::string& name : o.doors)
     if (std::none_of(doors.begin(), doors.end(), [&](const Door& door) { return door.name == name; }))
-      throw_error(Code::usage, "found no door '{}'", name);
+      throw_usage("found no door '{}'", name);
   auto* const progress = static_cast<Progress*>(
       mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   bool as_wanted = true;

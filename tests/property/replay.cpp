@@ -313,7 +313,7 @@ TEST_CASE("programs that disagree on a collective are refused by name") {
 
 TEST_CASE("errors and crashes of a simulation come back as errors") {
   CHECK(run_in_child([] { return std::string(200000, 'x'); }) == std::string(200000, 'x'));
-  CHECK_THROWS_WITH(run_in_child([]() -> std::string { throw_error(Code::usage, "no {}", 7); }), "no 7");
+  CHECK_THROWS_WITH(run_in_child([]() -> std::string { throw_usage("no {}", 7); }), "no 7");
   CHECK_THROWS_WITH(run_in_child([]() -> std::string { std::abort(); }), Catch::Contains("signal 6"));
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("children beside each other answer in order, and the first error of th
     CHECK(answers[i] == works[i]());
     CHECK(done[i] == i);
   }
-  works[2] = []() -> std::string { throw_error(Code::usage, "no {}", 2); };
+  works[2] = []() -> std::string { throw_usage("no {}", 2); };
   works[3] = []() -> std::string { std::abort(); };
   CHECK_THROWS_WITH(run_in_children(works), "no 2");
   CHECK(run_in_children({}).empty());

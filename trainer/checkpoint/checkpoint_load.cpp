@@ -205,10 +205,9 @@ class CheckpointSearch {
 
   void check_store() const {
     if (!found_.newest.empty() || !found_.wrong.empty() || wrong_at_store_.empty()) return;
-    throw_error(
-        Code::usage,
-        "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, "
-        "or set autoresume: false",
+    throw_usage(
+        "{}: found checkpoints and none that is whole ({}); needs one to go on from; choose another save_folder, or "
+        "set autoresume: false",
         at_store_->address(), wrong_at_store_);
   }
 
@@ -224,10 +223,10 @@ class CheckpointSearch {
 /// Throws Error{usage} where the checkpoint is of another run; returns lines for the log.
 std::vector<std::string> check_manifest(const json& manifest, const RunSpec& run, const std::string& chosen) {
   if (const json saved = manifest.value("adapter", json()); !is_of_adapter(saved, run))
-    throw_error(Code::usage,
-                "{}: the adapter was {} when the checkpoint was saved, the run says {}; set peft_config and load_path "
-                "back, choose another output folder, or set autoresume: false",
-                chosen, saved.dump(), adapter_json(run).dump());
+    throw_usage(
+        "{}: the adapter was {} when the checkpoint was saved, the run says {}; set peft_config and load_path back, "
+        "choose another output folder, or set autoresume: false",
+        chosen, saved.dump(), adapter_json(run).dump());
   if (!manifest.contains("settings"))
     return {
         fmt::format("{} was saved by an older build, which kept neither settings nor what the data were: that "
@@ -235,8 +234,7 @@ std::vector<std::string> check_manifest(const json& manifest, const RunSpec& run
                     chosen)};
   SettingsCheck check = check_settings(manifest.at("settings").get<RunSettings>(), run);
   if (!check.wrong.empty())
-    throw_error(Code::usage,
-                "{}: checkpoint of another {}: {}; set {}back, choose another output folder, or set autoresume: false",
+    throw_usage("{}: checkpoint of another {}: {}; set {}back, choose another output folder, or set autoresume: false",
                 chosen, check.model ? "model" : "run", check.wrong, check.model ? "the run's model " : "it ");
   return std::move(check.notes);
 }
@@ -252,7 +250,7 @@ std::string read_owned(const StoredTensors& stored, const std::vector<ShardedGro
     g.layout.for_state_parts([&](const ParameterInfo& p, std::int64_t first, std::int64_t count, std::int64_t at) {
       for (const auto& [key, tensor] : states(g, p.name)) {
         if (stored.shape(key) != p.shape)
-          throw_error(Code::usage, "{}: found shape {}, the model has {}; the checkpoint is of another model", key,
+          throw_usage("{}: found shape {}, the model has {}; the checkpoint is of another model", key,
                       json(stored.shape(key)).dump(), json(p.shape).dump());
         fill_from_host(tensor->narrow(0, at, count),
                        [&, name = key](float* values) { stored.read(name, first, count, values); });
@@ -285,8 +283,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
                             found.passed_over, run.adapter_base,    found.copy->notes};
   if (found.newest.empty() && found.wrong.empty()) {
     if (copies && !copies->another_run().empty())  // they would be removed
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}; there is no other checkpoint: set it back, choose another output folder, or set autoresume: false",
           copies->another_run());
     return std::nullopt;
@@ -315,7 +312,7 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const fs::path& folder, c
         }
         return unknown_tensors(*stored, needed);
       });
-  if (!wrong.empty()) throw_error(Code::usage, "{}: {}", chosen, wrong);
+  if (!wrong.empty()) throw_usage("{}: {}", chosen, wrong);
   if (const Axis replicas = state_copies_axis(run.layout); Mesh(run.layout).size(replicas) > 1)
     for (const ShardedGroup& g : groups)
       for (const at::Tensor& t : g.states()) communicators.broadcast(replicas, t)->wait();

@@ -40,10 +40,10 @@ fs::path move_earlier_run(const fs::path& folder) try {
   for (const std::string_view name : kRunFiles) {
     if (!there(folder / name)) continue;
     if (there(partial / name))  // a rename would replace one by the other
-      throw_error(Code::usage,
-                  "{}: found {} there and in {}, where a move that was cut short has put it; needs it in one of the "
-                  "two; move the other away, or choose another output folder",
-                  folder.string(), name, partial.string());
+      throw_usage(
+          "{}: found {} there and in {}, where a move that was cut short has put it; needs it in one of the two; move "
+          "the other away, or choose another output folder",
+          folder.string(), name, partial.string());
     fs::create_directories(partial);
     fs::rename(folder / name, partial / name);
   }
@@ -57,10 +57,10 @@ fs::path move_earlier_run(const fs::path& folder) try {
   return earlier;
 } catch (const fs::filesystem_error& e) {
   ::rmdir(unfinished_move(folder).c_str());  // succeeds only if nothing was moved
-  throw_error(Code::usage,
-              "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; fix "
-              "that and start again, which goes on with the move, or choose another output folder",
-              folder.string(), e.what(), unfinished_move(folder).string());
+  throw_usage(
+      "{}: the earlier run could not be moved aside whole ({}); what was moved, if anything, is in {}; fix that and "
+      "start again, which goes on with the move, or choose another output folder",
+      folder.string(), e.what(), unfinished_move(folder).string());
 }
 
 /// Whether it is a temporary file of write_file_atomically() whose process has ended.
@@ -93,10 +93,10 @@ fs::path free_name(const fs::path& path) {
 void make_way(const fs::path& folder, bool autoresume, const std::string& launch, bool restart) {
   const bool unfinished = there(unfinished_move(folder));
   if (autoresume && unfinished)
-    throw_error(Code::usage,
-                "{}: found {}: moving an earlier run aside was cut short, and this run has no autoresume: false; "
-                "start once with it, which finishes the move, or move what is there back; nothing was changed",
-                folder.string(), unfinished_move(folder).filename().string());
+    throw_usage(
+        "{}: found {}: moving an earlier run aside was cut short, and this run has no autoresume: false; start once "
+        "with it, which finishes the move, or move what is there back; nothing was changed",
+        folder.string(), unfinished_move(folder).filename().string());
   if (autoresume) return;
   const fs::path begun = folder / ".anew";
   std::ifstream in(begun);
@@ -118,11 +118,11 @@ void check_nothing_was_saved(const fs::path& folder) {
 }
 
 void throw_nothing_to_resume(const fs::path& folder, const std::string& wrong) {
-  throw_error(Code::usage,
-              "{}: found checkpoints, or traces of them, and none that can be read ({}); needs one to go on from, or a "
-              "folder without; bring one back, take the build that wrote them, choose another output folder, or set "
-              "autoresume: false, which moves what is there to a folder `earlier` and begins anew; nothing was changed",
-              folder.string(), wrong);
+  throw_usage(
+      "{}: found checkpoints, or traces of them, and none that can be read ({}); needs one to go on from, or a folder "
+      "without; bring one back, take the build that wrote them, choose another output folder, or set autoresume: "
+      "false, which moves what is there to a folder `earlier` and begins anew; nothing was changed",
+      folder.string(), wrong);
 }
 
 }  // namespace wt

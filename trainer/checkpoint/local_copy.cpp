@@ -104,7 +104,7 @@ CopySite make_copy_site(const fs::path& output, const RunSpec& run, const std::s
         return json{{"history", random_word()}}.dump();
       }));
   if (made.contains("wrong"))
-    throw_error(Code::usage, "local_checkpoints: {}; needs a folder that every node may write to; choose another",
+    throw_usage("local_checkpoints: {}; needs a folder that every node may write to; choose another",
                 made.at("wrong").get<std::string>());
   site.history = made.at("history");
   return site;
@@ -180,15 +180,15 @@ class OfAnotherRun : public Error {
 /// Throws OfAnotherRun, or Error{usage} if the part does not match the run's present division of the state.
 FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   json record = read_json(file);
-  if (record.at("schema") != kCopySchema) throw_error(Code::usage, "another schema");
+  if (record.at("schema") != kCopySchema) throw_usage("another schema");
   record = unsealed(record);
   if (const json cut = cut_json(run.layout); record.at("cut") != cut)
-    throw_error(Code::usage, "of another cut: {}", differing_keys(record.at("cut"), cut));
+    throw_usage("of another cut: {}", differing_keys(record.at("cut"), cut));
   SettingsCheck check = check_settings(record.at("settings").get<RunSettings>(), run);
   if (!check.wrong.empty()) throw OfAnotherRun(Code::usage, fmt::format("of another run: {}", check.wrong));
   const json adapter = record.value("adapter", json());
   if (!is_of_adapter(adapter, run) || (run.lora && adapter.value("base_model_name_or_path", "") != run.adapter_base))
-    throw_error(Code::usage, "of another adapter: {}", adapter.dump());
+    throw_usage("of another adapter: {}", adapter.dump());
   const JsonReader at(record, file.string());
   FoundCopy found{{at.at("step").integer(), at.at("history").string(), at.at("shard").integer(),
                    sampler_state_from_json(record.at("sampler"), file.string())},
@@ -199,7 +199,7 @@ FoundCopy read_record(const fs::path& file, const RunSpec& run) {
   const fs::path level = file.parent_path().parent_path();
   if (found.record.shard < 0 || found.record.shard >= state_ranks(run.layout) ||
       record_of(part_file(level, found.record.step, found.record.shard)) != file)
-    throw_error(Code::usage, "of another step or part than its name says");
+    throw_usage("of another step or part than its name says");
   return found;
 }
 
@@ -246,12 +246,12 @@ void remove_other_nodes(const CopySite& site) {
 
 void read_copy(const FoundCopy& copy, std::span<float> values) {
   if (const std::string wrong = damage_of(copy.file, {copy.bytes, copy.header_xxh3}); !wrong.empty())
-    throw_error(Code::usage, "{}: {}", copy.file.parent_path().string(), wrong);
+    throw_usage("{}: {}", copy.file.parent_path().string(), wrong);
   const StoredFile stored = read_safetensors(copy.file);
   const auto it = stored.tensors.find(kTensor);
   if (it == stored.tensors.end() || it->second.dtype != "F32" ||
       it->second.elements() != static_cast<std::int64_t>(values.size()))
-    throw_error(Code::usage, "{}: does not hold {} numbers of F32", copy.file.string(), values.size());
+    throw_usage("{}: does not hold {} numbers of F32", copy.file.string(), values.size());
   read_values(it->second, 0, static_cast<std::int64_t>(values.size()), values.data());
 }
 

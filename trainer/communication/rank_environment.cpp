@@ -30,8 +30,7 @@ std::optional<std::int64_t> number_in(std::span<const char* const> names) {
     if (!value) continue;
     char* end = nullptr;
     const long long parsed = std::strtoll(value, &end, 10);
-    if (*end != '\0' || parsed < 0)
-      throw_error(Code::usage, "environment {}: found '{}', needs a whole number >= 0", name, value);
+    if (*end != '\0' || parsed < 0) throw_usage("environment {}: found '{}', needs a whole number >= 0", name, value);
     return parsed;
   }
   return std::nullopt;
@@ -62,12 +61,12 @@ RankEnvironment RankEnvironment::read() {
   e.rank = number({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}, 0);
   e.world = number({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"}, 1);
   if (e.rank >= e.world)
-    throw_error(Code::usage, "environment RANK: found {}, WORLD_SIZE {} allows 0..{}; fix the launcher's settings",
-                e.rank, e.world, e.world - 1);
+    throw_usage("environment RANK: found {}, WORLD_SIZE {} allows 0..{}; fix the launcher's settings", e.rank, e.world,
+                e.world - 1);
   e.local_rank = number({"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"}, 0);
   e.nodes = nodes_of(e.world);
   const std::int64_t port = number({"MASTER_PORT"}, 29500);
-  if (port > 65535) throw_error(Code::usage, "environment MASTER_PORT: found {}, needs 0..65535", port);
+  if (port > 65535) throw_usage("environment MASTER_PORT: found {}, needs 0..65535", port);
   e.master_port = static_cast<int>(port);
   e.restart_count = static_cast<int>(number({"TORCHELASTIC_RESTART_COUNT"}, 0));
   if (const char* address = first_set({"MASTER_ADDR"})) e.master_address = address;
@@ -94,8 +93,7 @@ std::string node_name(std::int64_t rank) {
   const bool word =
       std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-' || c == '_'; });
   if (!word || name.starts_with('.'))
-    throw_error(Code::usage, "environment WINDTUNNEL_NODE: found '{}', needs a word of letters, digits, '-' and '_'",
-                name);
+    throw_usage("environment WINDTUNNEL_NODE: found '{}', needs a word of letters, digits, '-' and '_'", name);
   return name;
 }
 

@@ -68,8 +68,7 @@ void CacheLimit::check() const {
   for (const ShardRoom& shard : shards_) largest = std::max(largest, shard.most);
   const std::uint64_t least = std::max(4 * largest, fixed_ + largest);
   if (limit_ > fixed_ && limit_ >= least) return;
-  throw_error(
-      Code::usage,
+  throw_usage(
       "{}: cache_limit: found {} bytes, allowed are more than the indexes ({} bytes) and at least four times the "
       "largest shard with its compressed file ({} bytes); set at least {}",
       file_.parent_path().string(), limit_, fixed_, largest, std::max(least, fixed_ + 1));
@@ -96,8 +95,7 @@ void CacheLimit::begin(bool alone) {
   const std::uint64_t identity = hash_of(std::span<const ShardRoom>(shards_), limit_);
   if (!alone) {
     if (header_->magic == kMagic && header_->shards == shards_.size() && header_->identity == identity) return;
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found that another process uses this folder with another data set or cache_limit, or another data set of "
         "this run does, allowed is one of each at a time; give one of them a folder of its own as `local`, or wait "
         "until the other process has ended",

@@ -39,10 +39,9 @@ ColumnChoice column_to_check(const MdsShard& shard, const std::string& origin) {
   }
   std::vector<std::string> columns;
   for (const MdsColumn& column : *shard.columns) columns.push_back(column.name + ": " + column.encoding.name);
-  throw_error(
-      Code::usage,
-      "{}: {}: found the columns {}, allowed is one of tokens or input_ids (integers), text (str), turns (json); "
-      "check a data set of these",
+  throw_usage(
+      "{}: {}: found the columns {}, allowed is one of tokens or input_ids (integers), text (str), turns (json); check "
+      "a data set of these",
       origin, shard.raw.basename, fmt::join(columns, ", "));
 }
 
@@ -103,8 +102,8 @@ class DatasetCheck {
     const auto bytes = file.bytes();
     result_.stored += bytes.size();
     if (bytes.size() != entry.zip->bytes)
-      throw_error(Code::usage, "{}: found {} bytes, allowed are the {} of index.json; fetch or pack the dataset again",
-                  zip.string(), bytes.size(), entry.zip->bytes);
+      throw_usage("{}: found {} bytes, allowed are the {} of index.json; fetch or pack the dataset again", zip.string(),
+                  bytes.size(), entry.zip->bytes);
     if (const std::string hash = quickest_hash(*entry.zip, "", zip.string()); !hash.empty()) {
       check_hash(*entry.zip, hash, bytes, zip.string());
       hashed_ = true;
@@ -184,12 +183,11 @@ class DatasetCheck {
           result_.trained += static_cast<std::int64_t>(response.size());
       }
     } catch (const nlohmann::json::exception& error) {
-      throw_error(Code::usage,
-                  "{}: found turns that cannot be read ({}), allowed is a list of {{input_ids, labels}}; pack it again",
+      throw_usage("{}: found turns that cannot be read ({}), allowed is a list of {{input_ids, labels}}; pack it again",
                   where, error.what());
     }
     if (!ids.empty() && *std::ranges::min_element(ids) < 0)
-      throw_error(Code::usage, "{}: found a negative id, allowed are 0 to 2147483647; tokenize the text again", where);
+      throw_usage("{}: found a negative id, allowed are 0 to 2147483647; tokenize the text again", where);
     return ids;
   }
 
@@ -229,7 +227,7 @@ DataCheckResult check_dataset(const fs::path& folder, const DataCheckOptions& op
     result.bytes += shard.raw.bytes;
   }
   if (result.samples == 0)
-    throw_error(Code::usage, "{}: found no sample, allowed is a dataset of at least one; pack some data",
+    throw_usage("{}: found no sample, allowed is a dataset of at least one; pack some data",
                 (folder / kMdsIndexName).string());
   for (const MdsColumn& column : *shards.front().columns)
     result.columns.push_back(column.name + ": " + column.encoding.name);

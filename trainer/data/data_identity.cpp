@@ -91,10 +91,10 @@ DataIdentity data_identity_from_json(const nlohmann::json& document, const std::
                    entry.value("contents", "")});
   return out;
 } catch (const nlohmann::json::exception& e) {
-  throw_error(Code::usage,
-              "{}: data: found what no sampler wrote ({}), allowed is a list of streams with name, samples, bytes, "
-              "sizes and hashes; use a state that a sampler wrote",
-              origin, e.what());
+  throw_usage(
+      "{}: data: found what no sampler wrote ({}), allowed is a list of streams with name, samples, bytes, sizes and "
+      "hashes; use a state that a sampler wrote",
+      origin, e.what());
 }
 
 }  // namespace wt

@@ -37,10 +37,9 @@ DocumentReader::DocumentReader(std::vector<PackInput> inputs, Unit unit) : input
   for (const PackInput& input : inputs_) {
     stored_ += input.stored_bytes;
     if (unit_ == Unit::objects && !is_json_input(input.file))
-      throw_error(
-          Code::usage,
-          "{}: found a file of text, allowed for finetuning are JSON lines of prompt and response or of messages; "
-          "name .jsonl files",
+      throw_usage(
+          "{}: found a file of text, allowed for finetuning are JSON lines of prompt and response or of messages; name "
+          ".jsonl files",
           input.file.string());
   }
 }
@@ -96,15 +95,15 @@ std::optional<DocumentPiece> DocumentReader::next_piece() {
 std::optional<DocumentPiece> DocumentReader::from_json(std::string_view json, const std::string& place) {
   const nlohmann::json value = lax_json(json);
   if (!value.is_object())
-    throw_error(Code::usage, "{}: found {}, allowed is an object; write one object a line", place,
+    throw_usage("{}: found {}, allowed is an object; write one object a line", place,
                 value.is_discarded() ? why_discarded(json) : value.type_name());
   if (unit_ == Unit::objects) return DocumentPiece{value.dump(), place};
   const auto text = value.find("text");
   if (text == value.end() || !text->is_string())
-    throw_error(Code::usage,
-                "{}: found {}, allowed is an object whose key text holds a text; rename the key, or see "
-                "`windtunnel data pack --help` for finetuning",
-                place, text == value.end() ? keys_of(value) : fmt::format("text: {}", text->type_name()));
+    throw_usage(
+        "{}: found {}, allowed is an object whose key text holds a text; rename the key, or see `windtunnel data pack "
+        "--help` for finetuning",
+        place, text == value.end() ? keys_of(value) : fmt::format("text: {}", text->type_name()));
   if (text->get_ref<const std::string&>().empty()) return std::nullopt;
   return DocumentPiece{text->get<std::string>(), place};
 }
@@ -124,8 +123,8 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
       end = buffer_.find('\n', searched);
       searched = buffer_.size();
       if (searched > kLongestLine)
-        throw_error(Code::usage, "{}: line {}: found more than {} bytes, allowed are fewer; write one document a line",
-                    file, line_ + 1, kLongestLine);
+        throw_usage("{}: line {}: found more than {} bytes, allowed are fewer; write one document a line", file,
+                    line_ + 1, kLongestLine);
     }
     if (end == std::string::npos) {
       end = buffer_.size();
@@ -139,10 +138,9 @@ std::optional<DocumentPiece> DocumentReader::next_line() {
       const std::string_view list = std::string_view(buffer_).substr(begin_);
       const auto document = lax_json(list);
       if (!document.is_array())
-        throw_error(Code::usage,
-                    "{}: found {}, which begins as a list; allowed are one list of objects or one object a line; fix "
-                    "the file",
-                    file, why_discarded(list));
+        throw_usage(
+            "{}: found {}, which begins as a list; allowed are one list of objects or one object a line; fix the file",
+            file, why_discarded(list));
       for (const auto& element : document) elements_.push_back(element.dump());
       std::ranges::reverse(elements_);
       begin_ = buffer_.size();

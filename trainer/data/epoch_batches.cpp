@@ -40,10 +40,10 @@ ShuffleOptions shuffle_of(const MixedStreams& mix, std::int64_t epoch, std::opti
   out.block_size = static_cast<std::int64_t>(static_cast<double>(whole) * share);
   const bool blocks = has_blocks(d.shuffle_algorithm) || d.batching_method == BatchingMethod::device_per_stream;
   if (blocks && out.block_size < 1)
-    throw_error(Code::usage,
-                "stream '{}': found a share of {} in blocks of {} samples, allowed is at least one sample; raise "
-                "shuffle_block_size or its proportion",
-                d.streams[*stream].name, share, whole);
+    throw_usage(
+        "stream '{}': found a share of {} in blocks of {} samples, allowed is at least one sample; raise "
+        "shuffle_block_size or its proportion",
+        d.streams[*stream].name, share, whole);
   return out;
 }
 
@@ -133,11 +133,11 @@ std::vector<std::int64_t> batches_of_streams(const MixedStreams& mix, std::int64
   for (const StreamShare& share : mix.shares.streams) {
     const std::int64_t batches = places(share.choose) / size;
     if (share.choose < mix.num_canonical_nodes || batches < 1)
-      throw_error(Code::usage,
-                  "stream '{}': found {} samples in an epoch, allowed with batching_method {} is at least {} of {} and "
-                  "one a canonical node ({}); raise its share or epoch_size",
-                  mix.dataset->streams[out.size()].name, share.choose, to_string(mix.dataset->batching_method), what,
-                  size, mix.num_canonical_nodes);
+      throw_usage(
+          "stream '{}': found {} samples in an epoch, allowed with batching_method {} is at least {} of {} and one a "
+          "canonical node ({}); raise its share or epoch_size",
+          mix.dataset->streams[out.size()].name, share.choose, to_string(mix.dataset->batching_method), what, size,
+          mix.num_canonical_nodes);
     out.push_back(batches);
   }
   return out;
@@ -151,10 +151,10 @@ std::vector<std::int64_t> global_batches(const MixedStreams& mix, std::int64_t g
 std::int64_t device_batch(std::int64_t global_batch, const BatchWorld& world) {
   const std::int64_t ranks = world.nodes * world.ranks_per_node;
   if (ranks < 1 || global_batch % ranks != 0)
-    throw_error(Code::usage,
-                "global batch: found {} samples for {} ranks, allowed is a multiple of the ranks with batching_method "
-                "device_per_stream; change global_train_batch_size",
-                global_batch, ranks);
+    throw_usage(
+        "global batch: found {} samples for {} ranks, allowed is a multiple of the ranks with batching_method "
+        "device_per_stream; change global_train_batch_size",
+        global_batch, ranks);
   return global_batch / ranks;
 }
 
@@ -162,10 +162,10 @@ std::int64_t device_batch(std::int64_t global_batch, const BatchWorld& world) {
 std::vector<std::int64_t> device_batches(const MixedStreams& mix, std::int64_t global_batch, const BatchWorld& world) {
   const std::int64_t batch = device_batch(global_batch, world), canonical = mix.num_canonical_nodes;
   if (canonical % world.nodes != 0)
-    throw_error(Code::usage,
-                "num_canonical_nodes: found {} on {} nodes, allowed is a multiple of the nodes with batching_method "
-                "device_per_stream; change num_canonical_nodes",
-                canonical, world.nodes);
+    throw_usage(
+        "num_canonical_nodes: found {} on {} nodes, allowed is a multiple of the nodes with batching_method "
+        "device_per_stream; change num_canonical_nodes",
+        canonical, world.nodes);
   return batches_of_streams(mix, batch, "a batch of a rank", [&](std::int64_t n) {
     return ranked_places(ceil_div(n, canonical), canonical / world.nodes, world.ranks_per_node);
   });
@@ -256,10 +256,10 @@ std::vector<std::int64_t> stratified_portions(const MixedStreams& mix, std::int6
   for (std::size_t i = 0; static_cast<std::int64_t>(i) < left && i < lost.size(); ++i) ++portions[lost[i].second];
   for (std::size_t stream = 0; stream < portions.size(); ++stream)
     if (portions[stream] < 1)
-      throw_error(Code::usage,
-                  "stream '{}': found no sample of it in a stratified batch of {}, allowed is at least one; raise "
-                  "global_train_batch_size or its proportion",
-                  mix.dataset->streams[stream].name, global_batch);
+      throw_usage(
+          "stream '{}': found no sample of it in a stratified batch of {}, allowed is at least one; raise "
+          "global_train_batch_size or its proportion",
+          mix.dataset->streams[stream].name, global_batch);
   return portions;
 }
 
@@ -290,10 +290,10 @@ std::int64_t batches_of_epoch(const MixedStreams& mix, std::int64_t global_batch
     }
   }
   if (batches < 1)
-    throw_error(Code::usage,
-                "global batch: found {} samples{}, allowed is 1 to the {} of an epoch, so that each stream fills its "
-                "part; change global_train_batch_size or pack more data",
-                global_batch, drawn_for(*mix.dataset, global_batch), mix.shares.epoch_size);
+    throw_usage(
+        "global batch: found {} samples{}, allowed is 1 to the {} of an epoch, so that each stream fills its part; "
+        "change global_train_batch_size or pack more data",
+        global_batch, drawn_for(*mix.dataset, global_batch), mix.shares.epoch_size);
   return batches;
 }
 

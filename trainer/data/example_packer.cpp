@@ -14,8 +14,7 @@ void ExamplePacker::sort_by_tokens() { std::ranges::stable_sort(open_, std::rang
 
 std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> examples, std::int64_t sequences) {
   if (std::cmp_less(examples.size() + open_.size(), sequences))
-    throw_error(Code::usage,
-                "packing: found {} examples for {} sequences, allowed is one for each; raise packing_ratio",
+    throw_usage("packing: found {} examples for {} sequences, allowed is one for each; raise packing_ratio",
                 examples.size() + open_.size(), sequences);
   std::vector<std::pair<std::int64_t, std::int64_t>> added;  // tokens, example
   for (const std::int64_t id : examples) added.emplace_back(tokens_(id), id);
@@ -55,10 +54,10 @@ void ExamplePacker::restore(const std::vector<PackedExamples>& waiting) {
     Sequence& sequence = open_.emplace_back();
     for (const std::int64_t id : examples) sequence.tokens += tokens_(id);
     if (sequence.tokens > max_seq_len_)
-      throw_error(Code::usage,
-                  "packing: found {} tokens in a sequence that waits, allowed are {} (max_seq_len); resume with the "
-                  "data and keys of the checkpoint",
-                  sequence.tokens, max_seq_len_);
+      throw_usage(
+          "packing: found {} tokens in a sequence that waits, allowed are {} (max_seq_len); resume with the data and "
+          "keys of the checkpoint",
+          sequence.tokens, max_seq_len_);
     sequence.examples = examples;
   }
 }

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 4> kRoles = {"system", "user", "assistant", "tool"};
 
 [[noreturn]] void refuse_example(const std::string& place, const std::string& found, const char* allowed) {
-  throw_error(Code::usage, "{}: found {}, allowed is {}; fix the line or leave it out", place, found, allowed);
+  throw_usage("{}: found {}, allowed is {}; fix the line or leave it out", place, found, allowed);
 }
 
 std::string text_at(const Json& object, const char* key, const std::string& place) {

@@ -17,10 +17,10 @@ std::vector<std::int32_t> ids_under(const nlohmann::json& turn, const char* key,
   };
   const bool there = turn.is_object() && turn.contains(key) && turn.at(key).is_array();
   if (!there || !std::ranges::all_of(turn.at(key), is_id))
-    throw_error(Code::usage,
-                "{}: found a turn without a list of token ids under {}, allowed are turns of input_ids and labels, ids "
-                "from 0 to 2147483647; pack it again",
-                place, key);
+    throw_usage(
+        "{}: found a turn without a list of token ids under {}, allowed are turns of input_ids and labels, ids from 0 "
+        "to 2147483647; pack it again",
+        place, key);
   return turn.at(key).get<std::vector<std::int32_t>>();
 }
 
@@ -37,8 +37,7 @@ LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& sp
                                const std::string& place) {
   const nlohmann::json turns = lax_json(text);
   if (!turns.is_array() || turns.empty())
-    throw_error(Code::usage, "{}: found no list of turns, allowed is one of {{input_ids, labels}}; pack it again",
-                place);
+    throw_usage("{}: found no list of turns, allowed is one of {{input_ids, labels}}; pack it again", place);
   LabelledTokens out;
   const auto add = [&](const std::vector<std::int32_t>& ids, bool learned) {
     out.tokens.insert(out.tokens.end(), ids.begin(), ids.end());
@@ -53,8 +52,7 @@ LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& sp
     add(prompt, learns_prompt(spec, prompt.size()));
     add(response, last || spec.all_responses);
   }
-  if (out.tokens.empty())
-    throw_error(Code::usage, "{}: found no token, allowed is at least one; leave the example out", place);
+  if (out.tokens.empty()) throw_usage("{}: found no token, allowed is at least one; leave the example out", place);
   out.learned.front() = false;  // it has no context
   const auto length = static_cast<std::int64_t>(out.tokens.size());
   if (length <= max_seq_len) return out;
@@ -62,10 +60,10 @@ LabelledTokens labelled_tokens(const std::string& text, const FinetuningSpec& sp
   out.tokens.resize(static_cast<std::size_t>(max_seq_len));
   out.learned.resize(static_cast<std::size_t>(max_seq_len));
   if (taught && out.targets() == 0)
-    throw_error(Code::usage,
-                "{}: found {} tokens, of which the first {} (max_seq_len) hold nothing to learn, allowed is an example "
-                "whose response begins before; pack the data with --seq-len {}, which leaves such examples out",
-                place, length, max_seq_len, max_seq_len);
+    throw_usage(
+        "{}: found {} tokens, of which the first {} (max_seq_len) hold nothing to learn, allowed is an example whose "
+        "response begins before; pack the data with --seq-len {}, which leaves such examples out",
+        place, length, max_seq_len, max_seq_len);
   return out;
 }
 

@@ -161,10 +161,10 @@ MdsCompression mds_compression_from_string(const std::string& name, const std::s
     right = family->lowest < family->highest && family->lowest <= level && level <= family->highest;
   }
   if (!right) {
-    throw_error(Code::usage,
-                "{}: compression: found '{}', allowed are zstd[:1-22], gz[:0-9], br[:0-11], bz2[:1-9] and snappy; "
-                "name one of these",
-                origin, name);
+    throw_usage(
+        "{}: compression: found '{}', allowed are zstd[:1-22], gz[:0-9], br[:0-11], bz2[:1-9] and snappy; name one of "
+        "these",
+        origin, name);
   }
   return {family->codec, level, name, std::string(family->name)};
 }
@@ -234,8 +234,8 @@ std::string decompress_mds(const MdsCompression& compression, std::span<const st
     }
   }
   if (fault) {
-    throw_error(Code::usage, "{}: {}: found {}, allowed are the {} bytes of index.json; fetch or pack the shard again",
-                origin, compression.name, *fault, bytes);
+    throw_usage("{}: {}: found {}, allowed are the {} bytes of index.json; fetch or pack the shard again", origin,
+                compression.name, *fault, bytes);
   }
   return raw;
 }

@@ -42,11 +42,10 @@ std::optional<MdsType> type_named(std::string_view word) {
 }
 
 [[noreturn]] void reject(const std::string& word, const std::string& origin) {
-  throw_error(
-      Code::usage,
+  throw_usage(
       "{}: column_encodings: found '{}', allowed are bytes, str, int, int8..int64, uint8..uint64, float16..float64, "
-      "str_int, "
-      "str_float, str_decimal, json, pil, jpeg, png and ndarray[:type[:shape]]; write the dataset with one of these",
+      "str_int, str_float, str_decimal, json, pil, jpeg, png and ndarray[:type[:shape]]; write the dataset with one of "
+      "these",
       origin, word);
 }
 
@@ -84,8 +83,7 @@ MdsEncoding ndarray_encoding(const std::string& word, const std::string& origin)
 
 [[noreturn]] void bad_payload(const std::string& origin, const MdsEncoding& encoding, std::size_t size,
                               const char* why) {
-  throw_error(Code::usage,
-              "{}: found {} bytes that are no {}: {}; allowed is what its encoding says; fetch or pack the shard again",
+  throw_usage("{}: found {} bytes that are no {}: {}; allowed is what its encoding says; fetch or pack the shard again",
               origin, size, encoding.name, why);
 }
 
@@ -96,8 +94,7 @@ std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::s
     T value;  // payloads are not aligned
     std::memcpy(&value, values.data() + i * sizeof(T), sizeof(T));
     if (std::cmp_less(value, 0) || std::cmp_greater(value, std::numeric_limits<std::int32_t>::max())) {
-      throw_error(Code::usage,
-                  "{}: found token id {} at place {}, allowed are 0 to 2147483647; tokenize the text again", origin,
+      throw_usage("{}: found token id {} at place {}, allowed are 0 to 2147483647; tokenize the text again", origin,
                   value, i);
     }
     tokens[i] = static_cast<std::int32_t>(static_cast<std::make_unsigned_t<T>>(value));
@@ -108,7 +105,7 @@ std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::s
 template <typename T>
 std::string encode_tokens(std::span<const T> tokens) {
   if (tokens.empty() || tokens.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw_error(Code::usage, "MDS sample: found {} tokens, allowed are 1 to 2^32 - 1; cut the text into such samples",
+    throw_usage("MDS sample: found {} tokens, allowed are 1 to 2^32 - 1; cut the text into such samples",
                 tokens.size());
   }
   const auto count = static_cast<std::uint32_t>(tokens.size());
@@ -123,8 +120,7 @@ std::string encode_tokens(std::span<const T> tokens) {
 
 MdsEncoding mds_encoding_from_string(const std::string& word, const std::string& origin) {
   if (word == "pkl") {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: column_encodings: found 'pkl', allowed are encodings that run no code when read; write the column as "
         "ndarray, json or bytes",
         origin);

@@ -95,7 +95,7 @@ std::string mds_hash(const std::string& name, Parts parts) {
   if (name == "xxh3_64") return xxh3(parts, false);
   if (name == "xxh128" || name == "xxh3_128") return xxh3(parts, true);
   if (const auto* const known = digest_named(name)) return digest(known->second, parts);
-  throw_error(Code::usage, "hash: found '{}', allowed are {}; use one of them", name, mds_hash_names());
+  throw_usage("hash: found '{}', allowed are {}; use one of them", name, mds_hash_names());
 }
 
 }  // namespace wt

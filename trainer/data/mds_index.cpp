@@ -25,8 +25,8 @@ struct Place {
   std::string key;  ///< "shards[3]"
 
   [[noreturn]] void fail(const char* child, const std::string& found, const char* allowed) const {
-    throw_error(Code::usage, "{}: {}.{}: found {}, allowed is {}; fetch or pack the dataset again", file, key, child,
-                found, allowed);
+    throw_usage("{}: {}.{}: found {}, allowed is {}; fetch or pack the dataset again", file, key, child, found,
+                allowed);
   }
   const Json& child(const char* name, const char* allowed) const {
     const auto found = object.find(name);
@@ -152,8 +152,7 @@ class ShardList {
 
   void once(std::unordered_set<std::string_view>& names, const std::string& name) const {
     if (names.insert(name).second) return;
-    throw_error(Code::usage, "{}: found the file '{}' twice, allowed is each once; fetch or pack the dataset again",
-                origin_, name);
+    throw_usage("{}: found the file '{}' twice, allowed is each once; fetch or pack the dataset again", origin_, name);
   }
 
   std::string origin_;
@@ -228,8 +227,7 @@ std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& 
   const Json document = too_deep(text) ? Json(Json::value_t::discarded)
                                        : parse_by_shard(text, [&](const Json& entry) { shards.add(entry); });
   if (!document.is_object()) {
-    throw_error(Code::usage,
-                "{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
+    throw_usage("{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
                 document.is_discarded() ? why_discarded(text) : document.type_name());
   }
   const Place index = {document, origin, "index"};
@@ -244,10 +242,10 @@ std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / kMdsIndexName;
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) {
-    throw_error(Code::usage,
-                "{}: cannot be read, allowed is the directory of an MDS dataset; check the path, or make one with "
-                "`windtunnel data pack`",
-                file.string());
+    throw_usage(
+        "{}: cannot be read, allowed is the directory of an MDS dataset; check the path, or make one with `windtunnel "
+        "data pack`",
+        file.string());
   }
   const detail::MappedFile text(file);
   return parse_mds_index(text.text(), file.string());

@@ -33,8 +33,8 @@ std::vector<std::int64_t> MdsReader::shard_sizes() const {
 
 std::vector<std::int32_t> MdsReader::tokens(std::int64_t index) const {
   if (index < 0 || index >= size()) {
-    throw_error(Code::usage, "{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
-                folder_.folder().string(), index, size() - 1);
+    throw_usage("{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset", folder_.folder().string(),
+                index, size() - 1);
   }
   const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
   return shards_[at]->tokens(static_cast<std::size_t>(index - ends_[at] + folder_.shards()[at].samples));

@@ -55,18 +55,16 @@ void check_target(const fs::path& out, const std::vector<MdsColumn>& columns, bo
     if (!error && empty) return;
     if (!error && is_earlier_dataset(out, columns)) {
       if (overwrite) return;
-      throw_error(
-          Code::usage,
-          "{}: found a dataset, allowed is a new name or an empty directory; choose another output, or replace it "
-          "with --overwrite",
+      throw_usage(
+          "{}: found a dataset, allowed is a new name or an empty directory; choose another output, or replace it with "
+          "--overwrite",
           out.string());
     }
   }
-  throw_error(Code::usage,
-              "{}: found something that is not an earlier dataset of the same columns, allowed is a new name, an empty "
-              "directory or such a "
-              "dataset, which is replaced; choose another output or remove it yourself",
-              out.string());
+  throw_usage(
+      "{}: found something that is not an earlier dataset of the same columns, allowed is a new name, an empty "
+      "directory or such a dataset, which is replaced; choose another output or remove it yourself",
+      out.string());
 }
 
 }  // namespace
@@ -75,8 +73,7 @@ MdsWriter::MdsWriter(fs::path out, const std::map<std::string, std::string>& col
     : out_(std::move(out)), options_(std::move(options)) {
   if (!out_.has_filename()) out_ = out_.parent_path();  // "dir/" is "dir"
   if (out_.empty() || columns.empty() || options_.size_limit > std::numeric_limits<std::uint32_t>::max()) {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "MDS writer: found output '{}', {} columns and size_limit {}, allowed are a path, at least one column and less "
         "than 2^32 bytes; give these",
         out_.string(), columns.size(), options_.size_limit);
@@ -102,16 +99,15 @@ MdsWriter::~MdsWriter() {
 
 void MdsWriter::write(std::span<const std::string> payloads) {
   if (payloads.size() != template_.columns->size()) {
-    throw_error(Code::usage, "{}: found a sample of {} columns, allowed are {}; give one payload for each column",
-                out_.string(), payloads.size(), template_.columns->size());
+    throw_usage("{}: found a sample of {} columns, allowed are {}; give one payload for each column", out_.string(),
+                payloads.size(), template_.columns->size());
   }
   std::string sample;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     const std::optional<std::uint32_t> size = (*template_.columns)[i].encoding.size;
     if (!size) append_u32(sample, payloads[i].size());
     if (payloads[i].size() > std::numeric_limits<std::uint32_t>::max() || (size && payloads[i].size() != *size)) {
-      throw_error(Code::usage,
-                  "{}: column {}: found {} bytes, allowed is what {} takes and less than 2^32; encode the value so",
+      throw_usage("{}: column {}: found {} bytes, allowed is what {} takes and less than 2^32; encode the value so",
                   out_.string(), (*template_.columns)[i].name, payloads[i].size(),
                   (*template_.columns)[i].encoding.name);
     }
@@ -122,7 +118,7 @@ void MdsWriter::write(std::span<const std::string> payloads) {
   if (!ends_.empty() && options_.size_limit < before + sample.size() + 4) flush_shard();
   if (empty_shard_bytes() + body_.size() + sample.size() + 4 * (ends_.size() + 1) >
       std::numeric_limits<std::uint32_t>::max()) {
-    throw_error(Code::usage, "{}: found a sample of {} bytes, allowed is what fits a shard of 2^32 - 1; cut the sample",
+    throw_usage("{}: found a sample of {} bytes, allowed is what fits a shard of 2^32 - 1; cut the sample",
                 out_.string(), sample.size());
   }
   body_ += sample;
@@ -167,8 +163,7 @@ void MdsWriter::flush_shard() {
 MdsSummary MdsWriter::finish() {
   if (!ends_.empty()) flush_shard();
   if (shards_.empty()) {
-    throw_error(Code::usage, "{}: found no sample to write, allowed is a dataset of at least one; give more data",
-                out_.string());
+    throw_usage("{}: found no sample to write, allowed is a dataset of at least one; give more data", out_.string());
   }
   detail::write_synced(partial_ / kMdsIndexName, python_json(mds_index(shards_)));
   detail::sync_directory(partial_);

@@ -90,8 +90,7 @@ double NumpyRandom::uniform(double low, double high) {
 
 std::int64_t NumpyRandom::integers(std::int64_t low, std::int64_t high) {
   if (low >= high) {
-    throw_error(Code::usage,
-                "random integers: found the range [{}, {}), allowed are ranges with low < high; widen the range", low,
+    throw_usage("random integers: found the range [{}, {}), allowed are ranges with low < high; widen the range", low,
                 high);
   }
   const auto offset = static_cast<std::uint64_t>(low);
@@ -150,8 +149,7 @@ bool draws_by_tail(std::int64_t population, std::int64_t count) {
 
 std::vector<std::int64_t> NumpyRandom::choice(std::int64_t population, std::int64_t count) {
   if (count < 0 || count > population)
-    throw_error(Code::usage, "random choice: found {} of {}, allowed is 0 to all of them; choose fewer", count,
-                population);
+    throw_usage("random choice: found {} of {}, allowed is 0 to all of them; choose fewer", count, population);
   const auto draw = [&](std::int64_t last) {
     return static_cast<std::int64_t>(bounded(static_cast<std::uint64_t>(last)));
   };

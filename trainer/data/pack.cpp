@@ -22,20 +22,20 @@ constexpr std::array<std::pair<const char*, SampleKind>, 5> kSampleKinds = {{{"o
 void check_options(const PackOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well below a shard's limit
   if (options.seq_len < 1 || options.seq_len > kMostTokens) {
-    throw_error(Code::usage, "--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length",
-                options.seq_len, kMostTokens);
+    throw_usage("--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length", options.seq_len,
+                kMostTokens);
   }
   const bool texts = !options.bos_text.empty() || !options.eos_text.empty();
   if (texts &&
       (options.tokenizer.empty() || options.samples == SampleKind::finetune || options.samples == SampleKind::text))
-    throw_error(Code::usage,
-                "--bos-text, --eos-text: found beside samples that put no such token between documents, allowed with "
-                "--tokenizer and the samples overlapping, concat and document; leave them out");
+    throw_usage(
+        "--bos-text, --eos-text: found beside samples that put no such token between documents, allowed with "
+        "--tokenizer and the samples overlapping, concat and document; leave them out");
   const bool joined = options.samples == SampleKind::overlapping || options.samples == SampleKind::concat;
   if (!options.wrap && !joined)
-    throw_error(Code::usage,
-                "--no-wrap: found beside samples that hold one document each, allowed with overlapping and concat; "
-                "leave it out");
+    throw_usage(
+        "--no-wrap: found beside samples that hold one document each, allowed with overlapping and concat; leave it "
+        "out");
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ SampleKind sample_kind_from_string(const std::string& word) {
     words.emplace_back(name);
   }
   const std::string near = nearest(word, words);
-  throw_error(Code::usage, "--samples: found '{}', allowed are {}; {}", word, fmt::join(words, ", "),
+  throw_usage("--samples: found '{}', allowed are {}; {}", word, fmt::join(words, ", "),
               near.empty() ? "choose one of them" : fmt::format("did you mean '{}'?", near));
 }
 
@@ -76,12 +76,10 @@ PackResult pack_text(const std::vector<fs::path>& paths, const fs::path& out, co
   if (result.samples == 0) {
     const bool overlapping = options.samples == SampleKind::overlapping;
     if (overlapping || options.samples == SampleKind::concat)
-      throw_error(Code::usage,
-                  "{}: found {} tokens of text, allowed are at least {} = {}; give more text or lower --seq-len",
+      throw_usage("{}: found {} tokens of text, allowed are at least {} = {}; give more text or lower --seq-len",
                   paths.front().string(), result.tokens, overlapping ? "seq_len + 1" : "seq_len",
                   options.seq_len + (overlapping ? 1 : 0));
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: found no sample in {} documents ({} empty, {} with nothing to learn within {} tokens), allowed is at "
         "least one; give more text",
         paths.front().string(), result.documents + result.empty_documents, result.empty_documents,

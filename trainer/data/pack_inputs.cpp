@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void unreadable(const fs::path& file, const std::string& why) {
-  throw_error(
-      Code::usage,
+  throw_usage(
       "{}: cannot be read: {}; allowed are readable files of text or JSON lines, plain or gzip, and directories of "
       "them; check path and permissions",
       file.string(), why);
@@ -51,8 +50,7 @@ bool is_json_input(const fs::path& file) {
 
 std::vector<PackInput> list_pack_inputs(const std::vector<fs::path>& paths, std::int64_t& empty_files) {
   if (paths.empty()) {
-    throw_error(Code::usage,
-                "pack: found no input, allowed is at least one text file or directory; name one with --text");
+    throw_usage("pack: found no input, allowed is at least one text file or directory; name one with --text");
   }
   std::vector<PackInput> inputs;
   for (const fs::path& path : paths) {

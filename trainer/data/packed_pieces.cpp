@@ -85,8 +85,7 @@ class TokenizerPieces : public PieceSource {
     const bool separated = !facts.prefix.empty() || !facts.suffix.empty() || !facts.bos.empty() || !facts.eos.empty();
     const bool joined = options.samples == SampleKind::overlapping || options.samples == SampleKind::concat;
     if (joined && !separated)
-      throw_error(
-          Code::usage,
+      throw_usage(
           "--tokenizer {}: found one that puts no token between documents, allowed is one that does; say what ends a "
           "document, such as --eos-text '<|endoftext|>'",
           options.tokenizer);

@@ -58,8 +58,7 @@ void SampleWriter::cut(const PackedPiece& piece) {
 
 void SampleWriter::write_text(const std::string& text, const std::string& place) {
   if (!is_utf8(text))  // required by the encoding str
-    throw_error(Code::usage, "{}: found bytes that are no UTF-8, allowed is UTF-8 in the column text; convert the file",
-                place);
+    throw_usage("{}: found bytes that are no UTF-8, allowed is UTF-8 in the column text; convert the file", place);
   writer_.write({&text, 1});
   ++samples_;
 }

@@ -47,8 +47,7 @@ MixedStreams Sampler::mix(const SamplerState& state) const {
 
 std::int64_t Sampler::batches_drawn(const SamplerState& state, std::int64_t global_batch) const {
   if (global_batch < 1)
-    throw_error(Code::usage, "global batch: found {} samples, allowed is at least 1; change global_train_batch_size",
-                global_batch);
+    throw_usage("global batch: found {} samples, allowed is at least 1; change global_train_batch_size", global_batch);
   const UsedMix begin = state.mixes.empty() ? UsedMix{} : state.mixes.back();
   const std::int64_t own = state.sample_in_epoch / global_batch;
   if (state.epoch == begin.epoch) return begin.at + own;
@@ -61,10 +60,9 @@ std::vector<std::int64_t> Sampler::next_batch(std::int64_t global_batch) {
   if (!state_.mixes.empty() && state_.mixes.size() <= dataset_.curriculum.size()) {
     const MixChange& change = dataset_.curriculum[state_.mixes.size() - 1];
     if (drawn > change.at)
-      throw_error(
-          Code::usage,
-          "curriculum: found a change at batch {}, {} batches are drawn, allowed is a change in the future; give "
-          "the run its earlier entries back",
+      throw_usage(
+          "curriculum: found a change at batch {}, {} batches are drawn, allowed is a change in the future; give the "
+          "run its earlier entries back",
           change.at, drawn);
     if (drawn == change.at) {
       ++next.epoch;
@@ -95,17 +93,16 @@ std::vector<std::int64_t> Sampler::next_batch(std::int64_t global_batch) {
 
 void Sampler::check(const SamplerState& state) const {
   if (const std::string wrong = difference(state.data, identity_); !wrong.empty())
-    throw_error(Code::usage,
-                "train_loader.dataset: found other data than the run has read: {}; samples would not continue: put the "
-                "data set back, choose another output folder, or set autoresume: false",
-                wrong);
+    throw_usage(
+        "train_loader.dataset: found other data than the run has read: {}; samples would not continue: put the data "
+        "set back, choose another output folder, or set autoresume: false",
+        wrong);
   if (state.shuffle_seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-    throw_error(Code::usage, "sampler state: shuffle_seed: found {}, allowed is 0 to 2^63 - 1; choose a smaller seed",
+    throw_usage("sampler state: shuffle_seed: found {}, allowed is 0 to 2^63 - 1; choose a smaller seed",
                 state.shuffle_seed);
   }
   if (state.initial_physical_nodes < 1) {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "sampler state: initial_physical_nodes: found {}, allowed is at least 1; use a state that a sampler wrote",
         state.initial_physical_nodes);
   }
@@ -115,14 +112,13 @@ void Sampler::check(const SamplerState& state) const {
     same = state.mixes[i].proportions == proportions_of(dataset_, i) &&
            state.mixes[i].at == (i == 0 ? 0 : dataset_.curriculum[i - 1].at);
   if (!same)
-    throw_error(Code::usage,
-                "curriculum: found {} entries that differ from the {} that the run has used, allowed are new entries "
-                "after them; give the run its earlier entries back",
-                entries, state.mixes.size());
+    throw_usage(
+        "curriculum: found {} entries that differ from the {} that the run has used, allowed are new entries after "
+        "them; give the run its earlier entries back",
+        entries, state.mixes.size());
   const std::int64_t size = mix(state).shares.epoch_size;
   if (state.num_canonical_nodes < 1 || state.num_canonical_nodes > size) {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "sampler: found num_canonical_nodes {} for {} samples, allowed is 1 to the number of samples; use fewer "
         "canonical nodes or more data",
         state.num_canonical_nodes, size);
@@ -131,27 +127,26 @@ void Sampler::check(const SamplerState& state) const {
   const auto most = size + static_cast<std::int64_t>(dataset_.streams.size()) * state.num_canonical_nodes *
                                state.world.ranks_per_node;
   if (state.sample_in_epoch < 0 || state.sample_in_epoch > most || state.epoch < 0) {
-    throw_error(Code::usage,
-                "sampler state: sample_in_epoch: found {} in epoch {}, allowed is 0 to the epoch's {} samples; resume "
-                "with the data set of the checkpoint",
-                state.sample_in_epoch, state.epoch, size);
+    throw_usage(
+        "sampler state: sample_in_epoch: found {} in epoch {}, allowed is 0 to the epoch's {} samples; resume with the "
+        "data set of the checkpoint",
+        state.sample_in_epoch, state.epoch, size);
   }
 }
 
 /// Checks the waiting sequences of packed examples.
 void Sampler::check_waiting(const SamplerState& state) const {
   if (!state.waiting.empty() && !dataset_.packs())
-    throw_error(Code::usage,
-                "sampler state: found {} sequences of samples that wait for a step, allowed are none in a run that "
-                "packs no examples; resume with the packing_ratio of the checkpoint",
-                state.waiting.size());
+    throw_usage(
+        "sampler state: found {} sequences of samples that wait for a step, allowed are none in a run that packs no "
+        "examples; resume with the packing_ratio of the checkpoint",
+        state.waiting.size());
   for (const auto& sequence : state.waiting)
     for (const std::int64_t id : sequence)
       if (id < 0 || id >= num_samples_)
-        throw_error(Code::usage,
-                    "sampler state: waiting: found sample {}, allowed are 0 to {}; resume with the data set of the "
-                    "checkpoint",
-                    id, num_samples_ - 1);
+        throw_usage(
+            "sampler state: waiting: found sample {}, allowed are 0 to {}; resume with the data set of the checkpoint",
+            id, num_samples_ - 1);
 }
 
 void Sampler::restore(const SamplerState& state) {

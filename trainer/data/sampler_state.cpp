@@ -16,16 +16,15 @@ std::int64_t whole_number(const nlohmann::json& document, const std::string& ori
                           std::int64_t least) {
   const auto found = document.find(key);
   if (found == document.end()) {
-    throw_error(Code::usage, "{}: found no key {}, allowed are exactly the keys {}; use a state that a sampler wrote",
-                origin, key, kStateKeys);
+    throw_usage("{}: found no key {}, allowed are exactly the keys {}; use a state that a sampler wrote", origin, key,
+                kStateKeys);
   }
   const bool fits =
       found->is_number_integer() &&
       !(found->is_number_unsigned() &&
         found->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
   if (!fits || found->get<std::int64_t>() < least) {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: {}: found {}, allowed are whole numbers of at least {} below 2^63; use a state that a sampler wrote",
         origin, key, found->dump(), least);
   }
@@ -39,8 +38,7 @@ std::vector<std::vector<std::int64_t>> waiting_samples(const nlohmann::json& doc
     return each.is_array() && !each.empty() && std::ranges::all_of(each, is_id);
   };
   if (!document.is_array() || !std::ranges::all_of(document, is_sequence))
-    throw_error(Code::usage,
-                "{}: waiting: found {}, allowed is a list of lists of sample ids; use a state that a sampler wrote",
+    throw_usage("{}: waiting: found {}, allowed is a list of lists of sample ids; use a state that a sampler wrote",
                 origin, document.dump());
   for (const nlohmann::json& each : document) out.push_back(each.get<std::vector<std::int64_t>>());
   return out;
@@ -50,14 +48,12 @@ UsedMix used_mix(const nlohmann::json& document, const std::string& origin) {
   const std::string where = origin + ": mixes";
   if (!document.is_object() || document.size() != 3 || !document.contains("proportions") ||
       !document.at("proportions").is_array())
-    throw_error(Code::usage,
-                "{}: found {}, allowed are maps of at, epoch, proportions; use a state that a sampler wrote", where,
+    throw_usage("{}: found {}, allowed are maps of at, epoch, proportions; use a state that a sampler wrote", where,
                 document.dump());
   UsedMix out = {whole_number(document, where, "at", 0), whole_number(document, where, "epoch", 0), {}};
   for (const nlohmann::json& share : document.at("proportions")) {
     if (!share.is_number() || !(share.get<double>() >= 0))
-      throw_error(Code::usage,
-                  "{}: found the proportion {}, allowed are numbers from 0; use a state that a sampler wrote", where,
+      throw_usage("{}: found the proportion {}, allowed are numbers from 0; use a state that a sampler wrote", where,
                   share.dump());
     out.proportions.push_back(share.get<double>());
   }
@@ -87,8 +83,7 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
                                         document.count("waiting") + document.count("data")
                                   : 0;
   if (!object || document.size() > 5 + more) {
-    throw_error(Code::usage,
-                "{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
+    throw_usage("{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
                 object ? "more than five keys" : document.type_name(), kStateKeys);
   }
   SamplerState state;
@@ -99,7 +94,7 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
   state.initial_physical_nodes = whole_number(document, origin, "initial_physical_nodes", 1);
   if (document.contains("mixes")) {
     if (!document.at("mixes").is_array())
-      throw_error(Code::usage, "{}: mixes: found {}, allowed is a list; use a state that a sampler wrote", origin,
+      throw_usage("{}: mixes: found {}, allowed is a list; use a state that a sampler wrote", origin,
                   document.at("mixes").dump());
     for (const nlohmann::json& mix : document.at("mixes")) state.mixes.push_back(used_mix(mix, origin));
   }
@@ -109,8 +104,7 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
     const nlohmann::json& world = document.at("batch_world");
     const std::string where = origin + ": batch_world";
     if (!world.is_object() || world.size() != 2)
-      throw_error(Code::usage,
-                  "{}: found {}, allowed is a map of nodes, ranks_per_node; use a state that a sampler wrote", where,
+      throw_usage("{}: found {}, allowed is a map of nodes, ranks_per_node; use a state that a sampler wrote", where,
                   world.dump());
     state.world = {whole_number(world, where, "nodes", 1), whole_number(world, where, "ranks_per_node", 1)};
   }

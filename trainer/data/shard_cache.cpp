@@ -244,7 +244,7 @@ Shard ShardCache::State::opened(std::size_t shard) {
 
 std::pair<Shard, std::size_t> ShardCache::State::find(std::int64_t id) {
   if (id < 0 || id >= size()) {
-    throw_error(Code::usage, "{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
+    throw_usage("{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
                 streams_.empty() ? std::string("dataset") : streams_.front()->folder().string(), id, size() - 1);
   }
   const std::size_t shard = shard_of(id);

@@ -96,10 +96,10 @@ std::vector<std::int64_t> samples_of_shards(std::span<const std::int64_t> shard_
   const std::int64_t samples = std::accumulate(shard_sizes.begin(), shard_sizes.end(), std::int64_t{0});
   const bool negative = std::ranges::any_of(shard_sizes, [](auto size) { return size < 0; });
   if (negative || samples < 1 || choose < 0 || granularity < 1 || shard_sizes.size() >= std::size_t{1} << 31)
-    throw_error(Code::usage,
-                "sampling: found {} samples of {} in {} shards, {} at once, allowed are 0 or more of at least one, at "
-                "least one at once; check the data set's index.json, choose and sampling_granularity",
-                choose, samples, shard_sizes.size(), granularity);
+    throw_usage(
+        "sampling: found {} samples of {} in {} shards, {} at once, allowed are 0 or more of at least one, at least "
+        "one at once; check the data set's index.json, choose and sampling_granularity",
+        choose, samples, shard_sizes.size(), granularity);
   std::vector<std::int64_t> out(shard_sizes.begin(), shard_sizes.end());
   for (std::int64_t& size : out) size *= choose / samples;
   const std::int64_t left = choose % samples;

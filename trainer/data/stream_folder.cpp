@@ -94,8 +94,7 @@ fs::path temporary_folder(const StreamSpec& spec) {
 fs::path folder_of(const StreamSpec& spec) {
   if (!spec.local.empty()) return spec.local_folder();
   if (!spec.remote.empty()) return temporary_folder(spec);
-  throw_error(Code::usage,
-              "stream '{}': found neither remote nor local, allowed is at least one; name a folder as `local`",
+  throw_usage("stream '{}': found neither remote nor local, allowed is at least one; name a folder as `local`",
               spec.name);
 }
 
@@ -153,8 +152,7 @@ void StreamFolder::load_index(const std::string& column) {
     samples += shard.samples;
   }
   if (samples == 0) {
-    throw_error(Code::usage, "{}: found no sample, allowed is a dataset of at least one; pack some data",
-                file.string());
+    throw_usage("{}: found no sample, allowed is a dataset of at least one; pack some data", file.string());
   }
 }
 
@@ -170,8 +168,8 @@ fs::path StreamFolder::inside(const std::string& basename) const {
   std::error_code none;
   const fs::path real = fs::weakly_canonical(file, none), root = fs::weakly_canonical(folder_, none);
   if (std::mismatch(root.begin(), root.end(), real.begin(), real.end()).first == root.end()) return file;
-  throw_error(Code::usage, "{}: found a link to {}, allowed are files inside the folder; copy the file there",
-              file.string(), real.string());
+  throw_usage("{}: found a link to {}, allowed are files inside the folder; copy the file there", file.string(),
+              real.string());
 }
 
 bool StreamFolder::present(std::size_t shard) const {
@@ -217,8 +215,8 @@ void StreamFolder::fetch(const std::string& name, const fs::path& to,
 void StreamFolder::check_file(const MdsFile& file, const fs::path& at, bool any_hash) const {
   const detail::MappedFile data(at);
   if (data.bytes().size() != file.bytes) {
-    throw_error(Code::usage, "{}: found {} bytes, allowed are the {} of index.json; fetch or pack the dataset again",
-                at.string(), data.bytes().size(), file.bytes);
+    throw_usage("{}: found {} bytes, allowed are the {} of index.json; fetch or pack the dataset again", at.string(),
+                data.bytes().size(), file.bytes);
   }
   const std::string hash = quickest_hash(file, spec_.validate_hash, at.string());
   if (hash.empty() || (!any_hash && spec_.validate_hash.empty() && !hash.starts_with("xxh"))) return;
@@ -249,10 +247,9 @@ void StreamFolder::make(std::size_t shard) const {
   const fs::path raw = inside(entry.raw.basename);
   if (!entry.zip) {
     if (!has_remote()) {
-      throw_error(Code::usage,
-                  "{}: the shard is missing, allowed is every shard that index.json names; fetch or pack the dataset "
-                  "again",
-                  raw.string());
+      throw_usage(
+          "{}: the shard is missing, allowed is every shard that index.json names; fetch or pack the dataset again",
+          raw.string());
     }
     Unfinished(fetch_part(entry.raw)).move_to(raw);
     return;
@@ -260,10 +257,10 @@ void StreamFolder::make(std::size_t shard) const {
   const fs::path zip = inside(entry.zip->basename);
   const bool stored = fs::exists(zip);
   if (!stored && !has_remote()) {
-    throw_error(Code::usage,
-                "{}: the shard is missing, and so is its compressed file {}, allowed is every shard that index.json "
-                "names; fetch or pack the dataset again",
-                raw.string(), zip.string());
+    throw_usage(
+        "{}: the shard is missing, and so is its compressed file {}, allowed is every shard that index.json names; "
+        "fetch or pack the dataset again",
+        raw.string(), zip.string());
   }
   if (stored) check_file(*entry.zip, zip, false);
   Unfinished fetched(stored ? fs::path() : fetch_part(*entry.zip));

@@ -50,10 +50,10 @@ void StreamFolder::check_index(std::string_view text, const std::string& origin,
   }
   if (wrong.empty() && failed) wrong = "another index";
   if (wrong.empty()) return;
-  throw_error(Code::usage,
-              "{}: the data set was replaced while it was read: found {}; allowed is the one that this process began "
-              "with; put that back, or begin another run with the new one",
-              origin, wrong);
+  throw_usage(
+      "{}: the data set was replaced while it was read: found {}; allowed is the one that this process began with; put "
+      "that back, or begin another run with the new one",
+      origin, wrong);
 }
 
 void StreamFolder::check_local_index() const {

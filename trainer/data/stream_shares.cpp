@@ -63,14 +63,13 @@ void check_streams(const DatasetSpec& dataset, std::span<const std::int64_t> sam
                    std::span<const double> proportions) {
   if (samples.size() != dataset.streams.size() || samples.empty() ||
       (!proportions.empty() && proportions.size() != samples.size()))
-    throw_error(Code::usage,
-                "data set: found {} streams, sizes of {} and {} changed proportions, allowed is one of each a stream; "
-                "name every stream once",
-                dataset.streams.size(), samples.size(), proportions.size());
+    throw_usage(
+        "data set: found {} streams, sizes of {} and {} changed proportions, allowed is one of each a stream; name "
+        "every stream once",
+        dataset.streams.size(), samples.size(), proportions.size());
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (samples[i] < 1)
-      throw_error(Code::usage,
-                  "stream '{}': found no samples in {}, allowed is at least one; leave the stream out or write it anew",
+      throw_usage("stream '{}': found no samples in {}, allowed is at least one; leave the stream out or write it anew",
                   dataset.streams[i].name, dataset.streams[i].local_folder());
 }
 
@@ -96,7 +95,7 @@ EpochShares epoch_shares(const DatasetSpec& dataset, std::span<const std::int64_
     out = absolute_shares(dataset, samples);
   }
   if (out.epoch_size < 1)
-    throw_error(Code::usage, "data set: found an epoch of no samples, allowed is at least one; raise repeat or choose");
+    throw_usage("data set: found an epoch of no samples, allowed is at least one; raise repeat or choose");
   for (std::size_t i = 0; i < samples.size(); ++i)
     out.streams[i].repeat = static_cast<double>(out.streams[i].choose) / static_cast<double>(samples[i]);
   return out;

@@ -55,8 +55,7 @@ pid_t start_interpreter(const std::string& interpreter, const std::string& setti
                           .input = socket,
                           .output = socket});
   } catch (const Error& e) {
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}; allowed is a Python 3 with the package tokenizers; install python3, or name one in WINDTUNNEL_PYTHON",
         e.what());
   }
@@ -132,8 +131,7 @@ void TokenizerProcess::send(std::string_view message) {
 const TokenizerFacts& TokenizerProcess::facts() {
   if (facts_) return *facts_;
   const auto about = nlohmann::json::parse(receive(), nullptr, false);
-  if (about.is_object() && about.contains("error"))
-    throw_error(Code::usage, "--tokenizer: {}", about["error"].get<std::string>());
+  if (about.is_object() && about.contains("error")) throw_usage("--tokenizer: {}", about["error"].get<std::string>());
   TokenizerFacts facts;
   facts.vocabulary = about.at("vocabulary");
   facts.prefix = ids_of(about.at("prefix"));
@@ -148,7 +146,7 @@ const TokenizerFacts& TokenizerProcess::facts() {
 std::string TokenizerProcess::ask(std::string question, const std::vector<TokenizerText>& texts) {
   facts();
   if (question.size() > std::numeric_limits<std::uint32_t>::max())
-    throw_error(Code::usage, "{}: found {} bytes to tokenize at once, allowed are less than 2^32; split the document",
+    throw_usage("{}: found {} bytes to tokenize at once, allowed are less than 2^32; split the document",
                 texts.empty() ? "tokenizer" : texts.front().place, question.size());
   std::string head;
   append_count(head, question.size());
@@ -158,7 +156,7 @@ std::string TokenizerProcess::ask(std::string question, const std::vector<Tokeni
   Answer answer(said, "tokenizer " + settings_.path);
   if (answer.take(1) == "O") return said;
   const std::uint32_t at = answer.count();
-  throw_error(Code::usage, "{}: {}; fix it or leave it out", at < texts.size() ? texts[at].place : "--tokenizer",
+  throw_usage("{}: {}; fix it or leave it out", at < texts.size() ? texts[at].place : "--tokenizer",
               said.substr(1 + sizeof at));
 }
 

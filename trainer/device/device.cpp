@@ -39,7 +39,7 @@ std::string cuda_version(int version) { return fmt::format("{}.{}", version / 10
 
 at::Device open_device(const std::string& name, std::int64_t index) {
   if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw_error(Code::usage, "device: found {}, allowed are cpu and cuda", name);
+  if (name != "cuda") throw_usage("device: found {}, allowed are cpu and cuda", name);
   int devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0)
     throw_error(Code::runtime, "device cuda: found no CUDA device ({}), needs a GPU with its driver; use device cpu",
@@ -123,7 +123,7 @@ std::int64_t visible_devices() {
 
 at::Device open_device(const std::string& name, std::int64_t) {
   if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw_error(Code::usage, "device: found {}, allowed are cpu and cuda", name);
+  if (name != "cuda") throw_usage("device: found {}, allowed are cpu and cuda", name);
   throw_error(Code::runtime,
               "device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
 }

@@ -50,8 +50,8 @@ void Executor::give_tensor(const FaultEffect& what, const std::function<void(Hos
                         : what.tensor == TensorKind::moment ? groups[dense].exp_avg
                                                             : activation_;
   if (!tensor.defined() || tensor.numel() == 0)
-    throw_error(Code::usage, "rank {}: no {} of layer {} is there to be corrupted; name another op", rank_,
-                to_string(what.tensor), what.layer);
+    throw_usage("rank {}: no {} of layer {} is there to be corrupted; name another op", rank_, to_string(what.tensor),
+                what.layer);
   const at::NoGradGuard no_grad;
   Tensor host = tensor.detach().cpu().contiguous();  // on the CPU the tensor itself
   change({host.data_ptr(), host.numel(), static_cast<int>(host.element_size())});

@@ -60,18 +60,16 @@ struct Newest {
 
 Newest newest_of(const fs::path& checkpoints, FileDamage damage) {
   auto steps = sorted(checkpoints, "step-", "");
-  if (steps.empty()) throw_error(Code::usage, "{}: holds no checkpoint to damage", checkpoints.string());
+  if (steps.empty()) throw_usage("{}: holds no checkpoint to damage", checkpoints.string());
   // A local checkpoint may just have been begun.
   if (steps.size() > 1 && sorted(steps.back(), "shard-", ".safetensors").empty()) steps.pop_back();
   Newest out{steps.back(), steps.size() > 1 ? steps[steps.size() - 2] : fs::path(),
              sorted(steps.back(), "shard-", ".safetensors")};
   const bool needs_older = damage == FileDamage::old_manifest || damage == FileDamage::stale_latest;
   if (needs_older && out.older.empty())
-    throw_error(Code::usage, "{}: {} needs an older checkpoint, found one alone", checkpoints.string(),
-                to_string(damage));
+    throw_usage("{}: {} needs an older checkpoint, found one alone", checkpoints.string(), to_string(damage));
   if (out.shards.size() < (damage == FileDamage::exchange ? 2U : 1U))
-    throw_error(Code::usage, "{}: {} needs more shards than its {}", out.checkpoint.string(), to_string(damage),
-                out.shards.size());
+    throw_usage("{}: {} needs more shards than its {}", out.checkpoint.string(), to_string(damage), out.shards.size());
   return out;
 }
 

@@ -155,7 +155,7 @@ json corrupt(HostNumbers numbers, const FaultEffect& what) {
     return {{"numbers", numbers.count}, {"bytes_not_zero_before", nonzero}, {"after", 0}};
   }
   if (*what.bit >= 8 * numbers.width)
-    throw_error(Code::usage, "corrupt: found bit {}, the numbers of the {} have {}; name one of 0..{}", *what.bit,
+    throw_usage("corrupt: found bit {}, the numbers of the {} have {}; name one of 0..{}", *what.bit,
                 to_string(what.tensor), 8 * numbers.width, 8 * numbers.width - 1);
   const std::int64_t element = what.element % std::max<std::int64_t>(numbers.count, 1);
   unsigned char* at = static_cast<unsigned char*>(numbers.data) + static_cast<std::size_t>(element) * width;

@@ -24,9 +24,7 @@ constexpr double kSilenceMore_s = 30;
 
 std::string who_and_how(const GenerationEnd& end) { return fmt::format("rank {} ended with {}", end.rank, end.cause); }
 
-[[noreturn]] void refuse(const GenerationEnd& end) {
-  throw_error(Code::usage, "{}; see its message above", who_and_how(end));
-}
+[[noreturn]] void refuse(const GenerationEnd& end) { throw_usage("{}; see its message above", who_and_how(end)); }
 
 bool ended_as(const GenerationEnd& end, Code code) { return end.exit_status == static_cast<int>(code); }
 bool refused(const GenerationEnd& end) { return ended_as(end, Code::usage); }

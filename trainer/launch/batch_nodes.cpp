@@ -17,11 +17,10 @@ std::optional<BatchWorld> batch_world(const RunSpec& run, const RankEnvironment&
 
 void check_batch_world(const std::optional<BatchWorld>& world, const RunSpec& run, std::int64_t rank) {
   if (world) return;
-  throw_error(
-      Code::usage,
-      "rank {}: batching_method device_per_stream: found {} ranks that read samples, unevenly on their nodes by "
-      "what the launcher says, allowed are equally many on each, because each deals samples of its own to them; "
-      "start as many on every node, or choose another batching_method",
+  throw_usage(
+      "rank {}: batching_method device_per_stream: found {} ranks that read samples, unevenly on their nodes by what "
+      "the launcher says, allowed are equally many on each, because each deals samples of its own to them; start as "
+      "many on every node, or choose another batching_method",
       rank, run.layout.data_ranks());
 }
 

@@ -65,8 +65,7 @@ EvaluationLine Evaluator::evaluate(std::size_t set, std::int64_t step, const Run
   });
   const at::Tensor sums = numbers_of_ranks(communicators, run.layout.world(), {own, targets}).sum(0);
   if (sums[1].item<double>() == 0)
-    throw_error(Code::usage,
-                "evaluation '{}': found no token to learn in {} samples, allowed is at least one; check {}",
+    throw_usage("evaluation '{}': found no token to learn in {} samples, allowed is at least one; check {}",
                 spec_.sets[set].label, samples, of_set.dataset.folder().string());
   EvaluationLine result;
   result.step = step, result.label = spec_.sets[set].label, result.samples = samples;

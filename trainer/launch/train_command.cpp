@@ -77,15 +77,14 @@ void print_result(const RunSpec& run, const std::filesystem::path& folder, std::
 /// The measuring half; windtunnel chooses the shape beforehand and compares afterwards.
 void rehearse_as_is(const TrainOptions& o) {
   if (!o.machine.empty() || o.json)
-    throw_error(Code::usage,
-                "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train "
-                "--rehearse, which compares");
+    throw_usage(
+        "--rehearse: found --machine or --json, windtunnel-train only measures; call windtunnel train --rehearse, "
+        "which compares");
   RunSpec run = read_run(find_config("runs", o.rehearsed));
   if (run.microbatch_auto)
-    throw_error(Code::usage, "{}: device_train_microbatch_size: found auto, a rehearsal needs a number", o.rehearsed);
+    throw_usage("{}: device_train_microbatch_size: found auto, a rehearsal needs a number", o.rehearsed);
   if (run.lora)
-    throw_error(Code::usage,
-                "{}: model.peft_config: found an adapter, a rehearsal runs the training of all weights; leave it out",
+    throw_usage("{}: model.peft_config: found an adapter, a rehearsal runs the training of all weights; leave it out",
                 o.rehearsed);
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
@@ -149,14 +148,14 @@ int train_one_rank(const TrainOptions& o) {
 
 int train(const TrainOptions& o) {
   if (o.run.empty() == o.rehearsed.empty())
-    throw_error(Code::usage, "train: found {}; needs either a run file to train, or --rehearse with one to rehearse",
+    throw_usage("train: found {}; needs either a run file to train, or --rehearse with one to rehearse",
                 o.run.empty() ? "no run file" : "both a run file and --rehearse");
   if (!o.rehearsed.empty()) {
     rehearse_as_is(o);
     return 0;
   }
   if (!o.machine.empty() || o.json)
-    throw_error(Code::usage, "train: found {} without --rehearse, to which it belongs; leave it out",
+    throw_usage("train: found {} without --rehearse, to which it belongs; leave it out",
                 o.json ? "--json" : "--machine");
   if (RankEnvironment::present()) return train_one_rank(o);
   WorkerOptions worker;
@@ -164,11 +163,10 @@ int train(const TrainOptions& o) {
   const RunSpec run = read_trainable(o.run, o.folder);
   worker.faults = read_faults(o.faults, run);
   if (const std::int64_t most = kRanksPerCore * std::thread::hardware_concurrency(); run.layout.world() > most)
-    throw_error(Code::usage,
-                "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or "
-                "torchrun --no-python, "
-                "or choose a smaller layout",
-                o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
+    throw_usage(
+        "{}: layout {} needs {} ranks, this machine has {} cores; start one rank a device with Slurm, MPI or torchrun "
+        "--no-python, or choose a smaller layout",
+        o.run, run.layout.name(), run.layout.world(), std::thread::hardware_concurrency());
 
   ShardCache{run.dataset};  // throws before anything is made or started; so do the next two
   if (is_remote_address(run.load_path))

@@ -24,20 +24,19 @@ namespace {
 /// What only training needs, beyond read_run's checks.
 void check_trainable(const RunSpec& run, const std::string& where) {
   if (run.dataset.empty() || run.steps < 1)
-    throw_error(Code::usage, "{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
+    throw_usage("{}: needs train_loader.dataset.local and max_duration of at least 1ba to train", where);
   check_model(run, where);
   if (run.lora && run.load_path.empty())
-    throw_error(Code::usage,
-                "{}: model.peft_config: found an adapter and no load_path; needs the weights that it is put on: set "
-                "load_path to their folder, or leave peft_config out to train all weights",
-                where);
+    throw_usage(
+        "{}: model.peft_config: found an adapter and no load_path; needs the weights that it is put on: set load_path "
+        "to their folder, or leave peft_config out to train all weights",
+        where);
   if (!run.export_path.empty() && !is_remote_address(run.export_path)) {
     // A folder that holds both is base and adapter in one, of which nobody can say what was trained on what.
     const std::filesystem::path folder = run.export_path;
     const char* const other = run.lora ? "config.json" : "adapter_config.json";
     if (std::error_code none; std::filesystem::exists(folder / other, none))
-      throw_error(Code::usage,
-                  "{}: callbacks.hf_checkpointer.save_folder: found {} in {}, needs a folder without {}; name another",
+      throw_usage("{}: callbacks.hf_checkpointer.save_folder: found {} in {}, needs a folder without {}; name another",
                   where, other, folder.string(), run.lora ? "weights" : "an adapter");
   }
   check_loggers(run.loggers);
@@ -75,14 +74,12 @@ RunSpec with_earlier_microbatch(RunSpec run, const std::filesystem::path& folder
 void check_model(const RunSpec& run, const std::string& where) {
   const ModelSpec& m = run.model;
   if (const auto lacks = m.untrainable(); !lacks.empty())
-    throw_error(
-        Code::usage,
-        "{}: model {}: found {}, which the trainer has not; allowed is a model without; windtunnel simulate and "
-        "plan take this one",
+    throw_usage(
+        "{}: model {}: found {}, which the trainer has not; allowed is a model without; windtunnel simulate and plan "
+        "take this one",
         where, m.name, fmt::format("{}", fmt::join(lacks, ", ")));
   if (const auto lacks = untrainable(run); !lacks.empty())
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: layout {}: found {}, simulated alone; allowed in training are replicas, shards, expert and context "
         "parallelism with AdamW on the GPU; windtunnel simulate takes this file",
         where, run.layout.name(), fmt::format("{}", fmt::join(lacks, ", ")));
@@ -90,7 +87,7 @@ void check_model(const RunSpec& run, const std::string& where) {
   const std::int64_t unit = run.precision == Precision::fp32 ? 4 : 8;  // LibTorch's grouped GEMM wants rows of 16 bytes
   for (const auto& [key, width] : {std::pair{"d_model", m.d_model}, {"ffn_hidden_size", m.ffn}})
     if (width % unit != 0)
-      throw_error(Code::usage, "{}: {}: found {}, training in {} needs a multiple of {}", where, key, width,
+      throw_usage("{}: {}: found {}, training in {} needs a multiple of {}", where, key, width,
                   to_string(run.precision), unit);
 }
 
@@ -113,8 +110,7 @@ void check_save_folder(const std::string& address, const std::filesystem::path& 
     return std::mismatch(b.begin(), b.end(), a.begin(), a.end()).first == b.end();
   };
   if (inside(place, checkpoints) || inside(checkpoints, place))
-    throw_error(Code::usage, "save_folder: found {}, where the run's own checkpoints are; needs another place, or none",
-                address);
+    throw_usage("save_folder: found {}, where the run's own checkpoints are; needs another place, or none", address);
 }
 
 }  // namespace wt

@@ -105,7 +105,7 @@ RunSpec in_world(RunSpec run, const RankEnvironment& environment) {
   if (environment.regroups && environment.world < l.world() && environment.world % l.shard == 0)
     l.replicate = environment.world / l.shard;
   if (environment.world != l.world())
-    throw_error(Code::usage, "world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
+    throw_usage("world size: launched with {} ranks, the run's layout {} needs replicate x shard = {}",
                 environment.world, l.name(), l.world());
   return run;
 }

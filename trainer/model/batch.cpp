@@ -11,10 +11,9 @@ namespace wt {
 bool is_last_target_missing(const TokenSamples& data, const RunSpec& run) {
   const auto tokens = static_cast<std::int64_t>(data.tokens(0).size());
   if (tokens < run.seq)
-    throw_error(
-        Code::usage,
-        "{}: its first sample has {} tokens, max_seq_len {} needs {}, or {} without a target for the last; pack "
-        "with --seq-len {}",
+    throw_usage(
+        "{}: its first sample has {} tokens, max_seq_len {} needs {}, or {} without a target for the last; pack with "
+        "--seq-len {}",
         run.dataset.folder().string(), tokens, run.seq, run.seq + 1, run.seq, run.seq);
   return tokens == run.seq;
 }
@@ -37,15 +36,14 @@ Microbatch load_microbatch(const TokenSamples& data, const RunSpec& run, std::sp
     }
     const auto tokens = data.tokens(samples[static_cast<std::size_t>(i)]);
     if (static_cast<std::int64_t>(tokens.size()) <= last)
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: sample {} has {} tokens, max_seq_len {} needs {}, as the first sample has; pack with --seq-len {}",
           run.dataset.folder().string(), samples[static_cast<std::size_t>(i)], tokens.size(), seq, last + 1, seq);
     for (std::int64_t t = 0; t <= last; ++t) {
       const std::int64_t token = tokens[static_cast<std::size_t>(t)];
       if (token < 0 || token >= run.model.vocab)
-        throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}",
-                    run.dataset.folder().string(), token, samples[static_cast<std::size_t>(i)], run.model.vocab);
+        throw_usage("{}: token {} in sample {}, the model's vocab_size is {}", run.dataset.folder().string(), token,
+                    samples[static_cast<std::size_t>(i)], run.model.vocab);
     }
     for (std::int64_t j = 0; j < own; ++j) {
       const std::int64_t t = positions[static_cast<std::size_t>(j)], at = i * own + j;

@@ -33,10 +33,10 @@ ExampleStep ExampleBatches::step(std::span<const std::int64_t> samples) {
   for (const PackedExamples& sequence : out.sequences)
     for (const std::int64_t id : sequence) out.targets += examples_.size(id).targets;
   if (out.targets == 0)
-    throw_error(Code::usage,
-                "{}: found no token to learn in the {} sequences of a step, sample {} among them, allowed is at least "
-                "one; name more with target_prompts or target_responses, or leave out examples without a response",
-                folder_, out.sequences.size(), out.sequences.front().front());
+    throw_usage(
+        "{}: found no token to learn in the {} sequences of a step, sample {} among them, allowed is at least one; "
+        "name more with target_prompts or target_responses, or leave out examples without a response",
+        folder_, out.sequences.size(), out.sequences.front().front());
   return out;
 }
 
@@ -57,8 +57,7 @@ Microbatch ExampleBatches::load(std::span<const PackedExamples> sequences,
       for (std::size_t t = 0; t < example.tokens.size(); ++t, ++at) {
         const std::int64_t token = example.tokens[t];
         if (token >= run_.model.vocab)
-          throw_error(Code::usage, "{}: token {} in sample {}, the model's vocab_size is {}", folder_, token, id,
-                      run_.model.vocab);
+          throw_usage("{}: token {} in sample {}, the model's vocab_size is {}", folder_, token, id, run_.model.vocab);
         filled.tokens.at(at) = token;
         if (example.learned[t]) filled.targets.at(at - 1) = token;
       }

@@ -19,8 +19,7 @@ AdaptedRows rows_of_tensor(const std::vector<WeightPiece>& pieces, const std::st
   std::map<std::int64_t, std::int64_t> theirs;  // by our row
   for (const WeightPiece& piece : pieces) {
     if (piece.tensor != tensor) continue;
-    if (piece.transposed)
-      throw_error(Code::usage, "peft_config: {} is kept transposed, allowed are weights of (out, in)", tensor);
+    if (piece.transposed) throw_usage("peft_config: {} is kept transposed, allowed are weights of (out, in)", tensor);
     for (std::int64_t row = 0; row < piece.rows; ++row) theirs[piece.row + row] = piece.their_row + row;
   }
   AdaptedRows out;
@@ -112,20 +111,19 @@ Adapter adapter_from(const ShardedGroup& group, const ModelSpec& model, const Lo
 
 void check_adapter(const Adapter& adapter, const ModelSpec& model, const LoraSpec& lora, const std::string& origin) {
   if (adapter.spec.rank != lora.rank || adapter.spec.alpha != lora.alpha)
-    throw_error(Code::usage,
-                "{}: found r {} and lora_alpha {}, the run's peft_config says {} and {}; set them to these", origin,
+    throw_usage("{}: found r {} and lora_alpha {}, the run's peft_config says {} and {}; set them to these", origin,
                 adapter.spec.rank, adapter.spec.alpha, lora.rank, lora.alpha);
   const std::vector<AdaptedRows> all = adapted_rows(model, lora);
   for (const AdaptedRows& rows : all)
     if (const auto found = adapter.modules.find(rows.module); found == adapter.modules.end())
-      throw_error(Code::usage, "{}: found no factors of {}, the run's peft_config names it; set its target_modules",
-                  origin, rows.module);
+      throw_usage("{}: found no factors of {}, the run's peft_config names it; set its target_modules", origin,
+                  rows.module);
     else if (found->second.out != rows.out() || found->second.in != rows.in)
-      throw_error(Code::usage, "{}: the factors of {} make ({}, {}), the model has ({}, {})", origin, rows.module,
-                  found->second.out, found->second.in, rows.out(), rows.in);
+      throw_usage("{}: the factors of {} make ({}, {}), the model has ({}, {})", origin, rows.module, found->second.out,
+                  found->second.in, rows.out(), rows.in);
   if (adapter.modules.size() != all.size())
-    throw_error(Code::usage, "{}: found factors of {} modules, the run's peft_config names {}; set its target_modules",
-                origin, adapter.modules.size(), all.size());
+    throw_usage("{}: found factors of {} modules, the run's peft_config names {}; set its target_modules", origin,
+                adapter.modules.size(), all.size());
 }
 
 void fill_from_adapter(ShardedGroup& group, const Adapter& adapter, const ModelSpec& model, const LoraSpec& lora) {

@@ -34,8 +34,7 @@ bool ignored(const std::string& name, const ModelSpec& model) {
 const fs::path& of_family(const fs::path& folder, const ModelSpec& model) {
   const std::string family = family_of(model_from_hugging_face(folder / "config.json")), own = family_of(model);
   if (family != own)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{}: config.json is of family {}, the run's model {} is of family {}; give the run this folder as its model",
         folder.string(), family, model.name, own);
   return folder;
@@ -53,24 +52,21 @@ PretrainedWeights::PretrainedWeights(const fs::path& folder, const ModelSpec& mo
   for (const auto& [name, shape] : names_.shapes()) {
     const auto found = tensors_.find(name);
     if (found == tensors_.end())
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: found no tensor {}, the model {} needs it with shape {}; the files are of another model or incomplete",
           folder.string(), name, model.name, shown(shape));
     if (found->second.shape != shape)
-      throw_error(Code::usage,
-                  "{}: tensor {} has shape {}, the model {} needs {}; give the run this folder as its model",
+      throw_usage("{}: tensor {} has shape {}, the model {} needs {}; give the run this folder as its model",
                   folder.string(), name, shown(found->second.shape), model.name, shown(shape));
     if (const std::string& type = found->second.dtype; type != "F32" && type != "F16" && type != "BF16")
-      throw_error(Code::usage, "{}: tensor {} is of type {}, allowed F32, F16, BF16; convert it", folder.string(), name,
-                  type);
+      throw_usage("{}: tensor {} is of type {}, allowed F32, F16, BF16; convert it", folder.string(), name, type);
   }
   for (const auto& [name, tensor] : tensors_)
     if (!names_.shapes().contains(name) && !ignored(name, model))
-      throw_error(Code::usage,
-                  "{}: tensor {} is not known in family {}, allowed are the names of its modeling code; remove it, or "
-                  "load another model",
-                  folder.string(), name, family_of(model));
+      throw_usage(
+          "{}: tensor {} is not known in family {}, allowed are the names of its modeling code; remove it, or load "
+          "another model",
+          folder.string(), name, family_of(model));
 }
 
 std::vector<float> PretrainedWeights::read(const std::string& parameter, std::int64_t rows, std::int64_t columns,

@@ -20,20 +20,20 @@ StartingWeights::StartingWeights(const fs::path& folder, const RunSpec& run) : o
   fs::path base = folder;
   if (holds_adapter(folder)) {
     if (!run.lora)
-      throw_error(Code::usage,
-                  "load_path: {} holds an adapter, and the run's model has no peft_config; add one to train it on, or "
-                  "merge the adapter into its weights and load these",
-                  origin_);
+      throw_usage(
+          "load_path: {} holds an adapter, and the run's model has no peft_config; add one to train it on, or merge "
+          "the adapter into its weights and load these",
+          origin_);
     if (folder != run.load_path)
-      throw_error(Code::usage, "load_path: {} holds an adapter, needs weights there; copy the adapter to a folder here",
+      throw_usage("load_path: {} holds an adapter, needs weights there; copy the adapter to a folder here",
                   run.load_path);
     adapter_ = read_adapter(folder);
     base = adapter_->base;
     if (!fs::is_directory(base))
-      throw_error(Code::usage,
-                  "load_path: {}: base_model_name_or_path is '{}', which is no folder here; needs the folder with the "
-                  "weights that the adapter is put on; write its path there",
-                  origin_, adapter_->base);
+      throw_usage(
+          "load_path: {}: base_model_name_or_path is '{}', which is no folder here; needs the folder with the weights "
+          "that the adapter is put on; write its path there",
+          origin_, adapter_->base);
     check_adapter(*adapter_, run.model, *run.lora, origin_);
   }
   weights_.emplace(base, run.model);
@@ -51,8 +51,7 @@ std::string base_of_adapter(const std::string& load_path) {
   const fs::path file = fs::path(load_path) / "adapter_config.json";
   const nlohmann::json config = read_json(file);
   if (const auto base = config.find("base_model_name_or_path"); base != config.end() && base->is_string()) return *base;
-  throw_error(Code::usage, "{}: base_model_name_or_path: found none, needs the folder that the adapter is put on",
-              file.string());
+  throw_usage("{}: base_model_name_or_path: found none, needs the folder that the adapter is put on", file.string());
 }
 
 void export_adapter(const fs::path& folder, const RunSpec& run, const std::vector<ShardedGroup>& groups) {

@@ -28,8 +28,7 @@ std::filesystem::path trainer_program() {
       chosen ? std::filesystem::path(chosen)
              : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
   if (!std::filesystem::exists(program))
-    throw_error(
-        Code::usage,
+    throw_usage(
         "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs both and builds it",
         program.string());
   return program;

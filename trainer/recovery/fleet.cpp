@@ -13,8 +13,8 @@ Fleet::Fleet(const RunSpec& run, const NodeShape& shape, std::int64_t min_replic
     : whole_(run), run_(run), shape_(shape), min_replicas_(min_replicas) {
   const std::int64_t world = run.layout.world();
   if (world % shape.ranks != 0)
-    throw_error(Code::usage, "nodes.ranks: found {}, the {} ranks of {} are no whole number of such nodes", shape.ranks,
-                world, run.name);
+    throw_usage("nodes.ranks: found {}, the {} ranks of {} are no whole number of such nodes", shape.ranks, world,
+                run.name);
   nodes_.resize(static_cast<std::size_t>(world / shape.ranks));
   std::iota(nodes_.begin(), nodes_.end(), 0);
   count_ = world / shape.ranks + shape.spares;

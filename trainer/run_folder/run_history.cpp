@@ -126,10 +126,9 @@ void read_run_file(const fs::path& file, RunHistory& out) try {
 
 RunHistory read_run_history(const fs::path& folder) {
   if (!fs::is_regular_file(folder / kMetricsFile))
-    throw_error(Code::usage,
-                "{}: found no metrics.jsonl in it, needs the folder of a run; name the one that windtunnel train -o "
-                "wrote",
-                folder.string());
+    throw_usage(
+        "{}: found no metrics.jsonl in it, needs the folder of a run; name the one that windtunnel train -o wrote",
+        folder.string());
   RunHistory out;
   out.steps = read_steps(folder / kMetricsFile, out.torn);
   out.lost = read_lost(folder / kReplayedFile, out.torn);

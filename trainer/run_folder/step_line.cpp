@@ -60,8 +60,7 @@ json without_lists(const std::string& text, const std::string& where) {
       text, [](int, json::parse_event_t event, json&) { return event != json::parse_event_t::array_start; },
       /*allow_exceptions=*/false);
   if (!line.is_object())
-    throw_error(Code::usage, "{}: found no JSON object, needs a line as windtunnel train writes it; cut the file there",
-                where);
+    throw_usage("{}: found no JSON object, needs a line as windtunnel train writes it; cut the file there", where);
   return line;
 }
 
@@ -101,8 +100,8 @@ json to_json(const TrainingStep& s) {
 
 void check_rising(std::int64_t before, std::int64_t step, const std::string& where) {
   if (step <= before)
-    throw_error(Code::usage, "{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run",
-                where, step, before);
+    throw_usage("{}: found step {} behind step {}, allowed are rising steps; cut the file back to one run", where, step,
+                before);
 }
 
 }  // namespace wt

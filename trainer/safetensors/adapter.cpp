@@ -35,7 +35,7 @@ std::vector<float> finite_values(const StoredTensor& tensor, const std::string& 
   std::vector<float> out = widened_values(tensor, origin);
   for (const float value : out)
     if (!std::isfinite(value))
-      throw_error(Code::usage, "{}: found a value that is not finite; the adapter is damaged or has diverged", origin);
+      throw_usage("{}: found a value that is not finite; the adapter is damaged or has diverged", origin);
   return out;
 }
 
@@ -96,8 +96,7 @@ LoraSpec lora_of_adapter_config(const json& config, const std::string& origin) {
       value.fail(value.value().dump(), "nothing: adapters are factors of one rank and one alpha beside frozen weights");
     }
   }
-  if (out.target_modules.empty())
-    throw_error(Code::usage, "{}: found no target_modules, needs a list of modules' names", origin);
+  if (out.target_modules.empty()) throw_usage("{}: found no target_modules, needs a list of modules' names", origin);
   return out;
 }
 
@@ -125,13 +124,12 @@ Adapter read_adapter(const fs::path& folder) {
     const std::string origin = file.string() + ": " + name, of_a = module_of(name, kA), of_b = module_of(name, kB);
     const std::string& module = of_a.empty() ? of_b : of_a;
     if (module.empty())
-      throw_error(Code::usage, "{}: found no factor, allowed are names as {}MODULE{} and {}", origin, kPrefix, kA, kB);
+      throw_usage("{}: found no factor, allowed are names as {}MODULE{} and {}", origin, kPrefix, kA, kB);
     if (!out.spec.targets(module))
-      throw_error(Code::usage, "{}: {} is none of target_modules; config and tensors are of different adapters", origin,
-                  module);
+      throw_usage("{}: {} is none of target_modules; config and tensors are of different adapters", origin, module);
     const std::size_t of_rank = of_a.empty() ? 1 : 0;
     if (tensor.shape.size() != 2 || tensor.shape[of_rank] != out.spec.rank || tensor.shape[1 - of_rank] < 1)
-      throw_error(Code::usage, "{}: found a shape of {} dims, needs {} with r = {}", origin, tensor.shape.size(),
+      throw_usage("{}: found a shape of {} dims, needs {} with r = {}", origin, tensor.shape.size(),
                   of_a.empty() ? "(out, r)" : "(r, in)", out.spec.rank);
     LoraFactors& factors = out.modules[module];
     (of_a.empty() ? factors.out : factors.in) = tensor.shape[1 - of_rank];
@@ -139,9 +137,8 @@ Adapter read_adapter(const fs::path& folder) {
   }
   for (const auto& [module, factors] : out.modules)
     if (factors.a.empty() || factors.b.empty())
-      throw_error(Code::usage, "{}: {} has one factor, needs lora_A and lora_B; the file is incomplete", file.string(),
-                  module);
-  if (out.modules.empty()) throw_error(Code::usage, "{}: found no factors, needs those of an adapter", file.string());
+      throw_usage("{}: {} has one factor, needs lora_A and lora_B; the file is incomplete", file.string(), module);
+  if (out.modules.empty()) throw_usage("{}: found no factors, needs those of an adapter", file.string());
   return out;
 }
 

@@ -24,16 +24,14 @@ void check_files(const json& files) {
   for (const json& file : files) {
     const std::string name = file.at("name").get<std::string>();
     if (!is_file_name(name))
-      throw_error(Code::usage, "manifest.json names '{}', allowed are files of its own folder; take another checkpoint",
-                  name);
-    if (!names.insert(name).second)
-      throw_error(Code::usage, "manifest.json names {} twice; take another checkpoint", name);
+      throw_usage("manifest.json names '{}', allowed are files of its own folder; take another checkpoint", name);
+    if (!names.insert(name).second) throw_usage("manifest.json names {} twice; take another checkpoint", name);
   }
 }
 
 /// A damaged manifest is refused.
 json unsealed_manifest(const json& document) try { return unsealed(document); } catch (const Error& e) {
-  throw_error(Code::usage, "manifest.json {}; take another checkpoint", e.what());
+  throw_usage("manifest.json {}; take another checkpoint", e.what());
 }
 
 }  // namespace
@@ -51,8 +49,7 @@ std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
       steps.push_back(entry->path());
   }
   if (failed)
-    throw_error(Code::usage,
-                "{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; fix or move it",
+    throw_usage("{}: found what cannot be listed ({}), needs a folder of checkpoints or nothing; fix or move it",
                 folder.string(), failed.message());
   std::sort(steps.rbegin(), steps.rend());
   return steps;
@@ -61,18 +58,18 @@ std::vector<fs::path> checkpoint_folders(const fs::path& folder) {
 json read_manifest(const fs::path& checkpoint) try {
   json manifest = read_json(checkpoint / "manifest.json");
   if (const std::string schema = manifest.value("schema", ""); schema != kCheckpointSchema)
-    throw_error(Code::usage, "manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
+    throw_usage("manifest.json has schema '{}', this build reads {}", schema, kCheckpointSchema);
   manifest = unsealed_manifest(manifest);
   for (const char* key : {"step", "sampler", "files"})
-    if (!manifest.contains(key)) throw_error(Code::usage, "manifest.json lacks {}", key);
+    if (!manifest.contains(key)) throw_usage("manifest.json lacks {}", key);
   if (const std::string named = step_name(JsonReader(manifest, "manifest.json").at("step").integer());
       named != checkpoint.filename())
-    throw_error(Code::usage, "manifest.json is of {}, its folder is {}; take another checkpoint", named,
+    throw_usage("manifest.json is of {}, its folder is {}; take another checkpoint", named,
                 checkpoint.filename().string());
   check_files(manifest.at("files"));
   return manifest;
 } catch (const json::exception& e) {
-  throw_error(Code::usage, "manifest.json: {}; take another checkpoint", e.what());
+  throw_usage("manifest.json: {}; take another checkpoint", e.what());
 }
 
 }  // namespace wt

@@ -22,12 +22,10 @@ using Stored = std::map<std::string, StoredTensor>;
 void check_folders(const fs::path& weights, const fs::path& to) {
   std::error_code ignored;
   if (!fs::is_regular_file(weights / "config.json", ignored))
-    throw_error(Code::usage,
-                "{}: found no config.json, needs a folder of weights as Hugging Face and our export write it",
+    throw_usage("{}: found no config.json, needs a folder of weights as Hugging Face and our export write it",
                 weights.string());
   if (fs::exists(fs::symlink_status(to, ignored)))
-    throw_error(Code::usage, "{}: found something there, needs a folder that is not there yet; name another",
-                to.string());
+    throw_usage("{}: found something there, needs a folder that is not there yet; name another", to.string());
 }
 
 /// Every module must have a weight of its shape.
@@ -35,11 +33,10 @@ void check_base(const Adapter& adapter, const fs::path& folder, const Stored& st
   for (const auto& [module, factors] : adapter.modules) {
     const auto found = stored.find(module + std::string(kWeightOf));
     if (found == stored.end())
-      throw_error(Code::usage, "{}: found factors of {}, which {} has not; the adapter is of another model",
-                  folder.string(), module, weights.string());
+      throw_usage("{}: found factors of {}, which {} has not; the adapter is of another model", folder.string(), module,
+                  weights.string());
     if (found->second.shape != std::vector<std::int64_t>{factors.out, factors.in})
-      throw_error(
-          Code::usage,
+      throw_usage(
           "{}: the factors of {} make ({}, {}), the weight in {} has another shape; the adapter is of another model",
           folder.string(), module, factors.out, factors.in, weights.string());
   }

@@ -25,10 +25,10 @@ std::map<std::string, StoredTensor> pretrained_tensors(const fs::path& folder) {
   } else if (fs::exists(single)) {
     files.insert("model.safetensors");
   } else {
-    throw_error(Code::usage,
-                "{}: found neither model.safetensors nor model.safetensors.index.json, needs a folder as "
-                "save_pretrained writes it",
-                folder.string());
+    throw_usage(
+        "{}: found neither model.safetensors nor model.safetensors.index.json, needs a folder as save_pretrained "
+        "writes it",
+        folder.string());
   }
   std::map<std::string, StoredTensor> out;
   for (const std::string& file : files) out.merge(read_safetensors(folder / file).tensors);
@@ -49,7 +49,7 @@ void widen_values(const std::string& type, const char* from, std::int64_t count,
 
 std::vector<float> widened_values(const StoredTensor& tensor, const std::string& origin) {
   if (tensor.dtype != "F32" && tensor.dtype != "F16" && tensor.dtype != "BF16")
-    throw_error(Code::usage, "{}: found type {}, allowed F32, F16 and BF16; convert it", origin, tensor.dtype);
+    throw_usage("{}: found type {}, allowed F32, F16 and BF16; convert it", origin, tensor.dtype);
   std::vector<char> bytes(static_cast<std::size_t>(tensor.bytes()));
   std::vector<float> out(static_cast<std::size_t>(tensor.elements()));
   read_values(tensor, 0, tensor.elements(), bytes.data());

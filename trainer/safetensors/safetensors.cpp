@@ -32,7 +32,7 @@ class File {
  public:
   File(const std::filesystem::path& path, int flags) : path_(path), fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
     if (fd_ < 0 && flags == O_RDONLY)
-      throw_error(Code::usage, "{}: could not be read: {}; check the path", path_.string(), std::strerror(errno));
+      throw_usage("{}: could not be read: {}; check the path", path_.string(), std::strerror(errno));
     if (fd_ < 0) fail("opened");
   }
   ~File() {
@@ -52,8 +52,7 @@ class File {
     while (n > 0) {
       const ssize_t done = pread(fd_, data, n, offset);
       if (done < 0 && errno == EINTR) continue;
-      if (done <= 0)
-        throw_error(Code::usage, "{}: cut off at byte {}; take another checkpoint", path_.string(), offset);
+      if (done <= 0) throw_usage("{}: cut off at byte {}; take another checkpoint", path_.string(), offset);
       data += done, n -= static_cast<std::size_t>(done), offset += done;
     }
   }
@@ -102,8 +101,7 @@ std::string read_header(File& in, const std::filesystem::path& file) {
   std::uint64_t length = 0;
   in.read_all(reinterpret_cast<char*>(&length), 8, 0);
   if (static_cast<std::int64_t>(length) < 0 || static_cast<std::int64_t>(length) > std::min(kMaxHeader, in.size() - 8))
-    throw_error(Code::usage, "{}: header of {} bytes does not fit the file; not safetensors or cut off", file.string(),
-                length);
+    throw_usage("{}: header of {} bytes does not fit the file; not safetensors or cut off", file.string(), length);
   std::string header(8 + length, '\0');
   in.read_all(header.data(), header.size(), 0);
   return header;
@@ -120,7 +118,7 @@ std::vector<std::int64_t> whole_numbers(const json& list, const std::filesystem:
   std::vector<std::int64_t> out;
   for (const json& value : list.get_ref<const json::array_t&>()) {
     if (!value.is_number_integer())
-      throw_error(Code::usage, "{}: the header is not safetensors': found {}, allowed are whole numbers", file.string(),
+      throw_usage("{}: the header is not safetensors': found {}, allowed are whole numbers", file.string(),
                   shortened(value.dump()));
     out.push_back(value.get<std::int64_t>());
   }
@@ -188,31 +186,28 @@ StoredFile read_safetensors(const std::filesystem::path& file) {
     for (const auto& [key, entry] : header.items()) {
       if (key == "__metadata__") continue;
       const std::vector<std::int64_t> ends = whole_numbers(entry.at("data_offsets"), file);
-      if (ends.size() != 2)
-        throw_error(Code::usage, "{}: {}: found {} data_offsets, allowed 2", file.string(), key, ends.size());
+      if (ends.size() != 2) throw_usage("{}: {}: found {} data_offsets, allowed 2", file.string(), key, ends.size());
       StoredTensor t{file, 0, entry.at("dtype"), whole_numbers(entry.at("shape"), file), {}, checksums.value(key, "")};
       const std::int64_t begin = ends[0], end = ends[1];
       if (begin < 0 || end < begin)
-        throw_error(Code::usage, "{}: {}: bytes {}..{} disagree; the file is damaged", file.string(), key, begin, end);
+        throw_usage("{}: {}: bytes {}..{} disagree; the file is damaged", file.string(), key, begin, end);
       if (end > out.bytes)
-        throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
-                    end);
+        throw_usage("{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin, end);
       t.position = static_cast<std::int64_t>(text.size()) + begin;
       t.offsets.assign(t.shape.size(), 0);
       if (parts.contains(key)) t.offsets = whole_numbers(parts[key].at("saved_offsets"), file);
       if (safetensors_type_bytes(t.dtype) == 0)
-        throw_error(Code::usage, "{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
+        throw_usage("{}: {}: found type {}, which safetensors does not have", file.string(), key, t.dtype);
       if (std::ranges::any_of(t.shape, [](std::int64_t n) { return n < 0; }) || end - begin != t.bytes() ||
           t.offsets.size() != t.shape.size())
-        throw_error(Code::usage, "{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged",
-                    file.string(), key, entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
+        throw_usage("{}: {}: shape {}, offsets {} and bytes {}..{} disagree; the file is damaged", file.string(), key,
+                    entry.at("shape").dump(), json(t.offsets).dump(), begin, end);
       if (t.position + t.bytes() > in.size())
-        throw_error(Code::usage, "{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin,
-                    end);
+        throw_usage("{}: {}: bytes {}..{} lie outside the file; it is cut off", file.string(), key, begin, end);
       out.tensors[key] = std::move(t);
     }
   } catch (const json::exception& e) {
-    throw_error(Code::usage, "{}: the header is not safetensors': {}", file.string(), e.what());
+    throw_usage("{}: the header is not safetensors': {}", file.string(), e.what());
   }
   return out;
 }

@@ -28,12 +28,11 @@ json sealed(json document) {
 }
 
 json unsealed(json document) {
-  if (!document.is_object() || !document.contains(kSeal))
-    throw_error(Code::usage, "has no checksum of its own ({})", kSeal);
+  if (!document.is_object() || !document.contains(kSeal)) throw_usage("has no checksum of its own ({})", kSeal);
   const json found = document.at(kSeal);
   document.erase(kSeal);
   if (const std::string needed = seal_of(document); found != needed)
-    throw_error(Code::usage, "says that its checksum is {}, it has {}", found.dump(), needed);
+    throw_usage("says that its checksum is {}, it has {}", found.dump(), needed);
   return document;
 }
 

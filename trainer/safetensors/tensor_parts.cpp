@@ -71,23 +71,22 @@ std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::i
 StoredTensors::StoredTensors(const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
     for (auto& [key, stored] : read_safetensors(file).tensors) {
-      if (stored.dtype != "F32")
-        throw_error(Code::usage, "{}: {}: found {}, needs F32", file.string(), key, stored.dtype);
+      if (stored.dtype != "F32") throw_usage("{}: {}: found {}, needs F32", file.string(), key, stored.dtype);
       Shape& shape = tensors_[key].shape;
       if (shape.empty()) shape.assign(stored.shape.size(), 0);
       if (shape.size() != stored.shape.size())
-        throw_error(Code::usage, "{}: {}: found {} dims, another file has {}; the files are not of one checkpoint",
-                    file.string(), key, stored.shape.size(), shape.size());
+        throw_usage("{}: {}: found {} dims, another file has {}; the files are not of one checkpoint", file.string(),
+                    key, stored.shape.size(), shape.size());
       for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], stored.offsets[d] + stored.shape[d]);
       tensors_[key].parts.push_back({0, std::move(stored)});
     }
   for (auto& [key, tensor] : tensors_) {
     for (Part& part : tensor.parts) {
       if (!is_run(tensor.shape, part.stored.shape))
-        throw_error(Code::usage,
-                    "{}: {}: a part cut in columns; only runs of the flattened tensor can be read: convert the "
-                    "checkpoint with PyTorch",
-                    part.stored.file.string(), key);
+        throw_usage(
+            "{}: {}: a part cut in columns; only runs of the flattened tensor can be read: convert the checkpoint with "
+            "PyTorch",
+            part.stored.file.string(), key);
       part.begin = flat_position(tensor.shape, part.stored.offsets);
     }
     std::ranges::sort(tensor.parts, {}, &Part::begin);
@@ -109,8 +108,7 @@ std::vector<std::string> StoredTensors::keys() const {
 
 const StoredTensors::Tensor& StoredTensors::find(const std::string& key) const {
   const auto it = tensors_.find(key);
-  if (it == tensors_.end())
-    throw_error(Code::usage, "{}: no such tensor in the checkpoint; it is of another model", key);
+  if (it == tensors_.end()) throw_usage("{}: no such tensor in the checkpoint; it is of another model", key);
   return it->second;
 }
 
@@ -125,8 +123,8 @@ void StoredTensors::read(const std::string& key, std::int64_t begin, std::int64_
     next = end;
   }
   if (next != begin + count)
-    throw_error(Code::usage, "{}: found {} of values {}..{}; the checkpoint is incomplete: take another", key,
-                next - begin, begin, begin + count);
+    throw_usage("{}: found {} of values {}..{}; the checkpoint is incomplete: take another", key, next - begin, begin,
+                begin + count);
 }
 
 std::vector<float> StoredTensors::read(const std::string& key) const {

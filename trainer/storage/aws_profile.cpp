@@ -36,8 +36,7 @@ bool add_section(const std::filesystem::path& file, const std::string& section,
     }
     const auto equals = line.find('=');
     if (equals == std::string::npos)
-      throw_error(Code::usage, "{}: line {} is no [section], key = value or # comment; correct it", file.string(),
-                  number);
+      throw_usage("{}: line {} is no [section], key = value or # comment; correct it", file.string(), number);
     if (inside && !nested) keys.emplace(lower(stripped(line.substr(0, equals))), stripped(line.substr(equals + 1)));
   }
   return found;
@@ -65,7 +64,7 @@ std::map<std::string, std::string> aws_profile() {
   if (name == "default") found = add_section(config, name, keys) || found;
   found = add_section(config, "profile " + name, keys) || found;
   if (asked && !found)
-    throw_error(Code::usage, "AWS_PROFILE: found {}, allowed is a profile of {} or {}; correct it or unset it", name,
+    throw_usage("AWS_PROFILE: found {}, allowed is a profile of {} or {}; correct it or unset it", name,
                 credentials.string(), config.string());
   return keys;
 }

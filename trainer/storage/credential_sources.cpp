@@ -36,8 +36,7 @@ void check_container_url(const std::string& url) {
   const bool local = name == "localhost" || name.starts_with("127.") || name == "[::1]" || name == "169.254.170.2" ||
                      name == "169.254.170.23" || name == "[fd00:ec2::23]";
   if (!url.starts_with("https://") && !(url.starts_with("http://") && local))
-    throw_error(
-        Code::usage,
+    throw_usage(
         "AWS_CONTAINER_CREDENTIALS_FULL_URI: found host {}, allowed is https or a host of this machine; correct it",
         host);
 }
@@ -61,8 +60,7 @@ std::time_t expiration_time(const std::string& text, const std::string& source) 
 
 AwsCredentials credentials_of_web_identity(HttpClient& http, const std::string& role, const std::string& token_file,
                                            const std::string& session) {
-  if (role.empty())
-    throw_error(Code::usage, "AWS_ROLE_ARN: found nothing, although AWS_WEB_IDENTITY_TOKEN_FILE is set; set both");
+  if (role.empty()) throw_usage("AWS_ROLE_ARN: found nothing, although AWS_WEB_IDENTITY_TOKEN_FILE is set; set both");
   HttpRequest request{.method = "POST"};
   request.url =
       environment_variable("AWS_ENDPOINT_URL_STS").value_or("https://sts." + aws_region() + ".amazonaws.com") + "/";

@@ -11,7 +11,7 @@ namespace {
 std::optional<AwsCredentials> from_environment() {
   const auto key = environment_variable("AWS_ACCESS_KEY_ID"), secret = environment_variable("AWS_SECRET_ACCESS_KEY");
   if (key.has_value() != secret.has_value())
-    throw_error(Code::usage, "{}: found nothing, although {} is set; set both or neither",
+    throw_usage("{}: found nothing, although {} is set; set both or neither",
                 key ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID",
                 key ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY");
   if (!key) return std::nullopt;
@@ -29,8 +29,7 @@ std::optional<AwsCredentials> from_profile(HttpClient& http) {
                                        profile["role_session_name"]);
   for (const auto& [key, value] : profile)
     if (key.starts_with("sso_") || key == "role_arn")
-      throw_error(
-          Code::usage,
+      throw_usage(
           "profile {}: found {}, allowed are keys, credential_process and web identity; add credential_process = aws "
           "configure export-credentials --profile {}",
           name, key, name);

@@ -56,8 +56,7 @@ void check_store_name(const std::string& address, const std::string& name) {
   std::string shown = name.substr(0, 100);
   std::ranges::replace_if(
       shown, [](unsigned char c) { return c < ' '; }, '?');
-  throw_error(Code::usage, "{}: found the name '{}', allowed are relative paths without '.' and '..'; correct it",
-              address, shown);
+  throw_usage("{}: found the name '{}', allowed are relative paths without '.' and '..'; correct it", address, shown);
 }
 
 fs::path FileStore::path_of(const std::string& name) const {

@@ -26,8 +26,7 @@ void fetch_folder(const std::string& address, const fs::path& folder, std::funct
   store->on_progress(std::move(moved));
   const auto files = store->list("");
   if (files.empty())
-    throw_error(Code::usage, "{}: found nothing there, needs the files of a folder; correct the address",
-                store->address());
+    throw_usage("{}: found nothing there, needs the files of a folder; correct the address", store->address());
   const fs::path partial = folder.string() + ".partial";
   fs::remove_all(partial);
   for (const StoreEntry& file : files) {

@@ -118,7 +118,7 @@ std::unique_ptr<curl_slist, FreeCurl> header_list(const HttpRequest& request) {
   };
   for (const auto& [name, value] : request.headers) {
     if ((name + value).find_first_of(std::string("\r\n\0", 3)) != std::string::npos)
-      throw_error(Code::usage, "header {}: found a line break in its value, allowed is one line; correct it", name);
+      throw_usage("header {}: found a line break in its value, allowed is one line; correct it", name);
     add(value.empty() ? name + ";" : name + ": " + value);
   }
   add("Expect:");  // avoids libcurl's pause of a second before it sends a body

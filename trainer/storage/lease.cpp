@@ -124,8 +124,7 @@ std::string StoreLease::own_record() {
 void StoreLease::wait_for_end_of(const Record& record, const std::function<bool()>& stopped) {
   const json said = json::parse(record.text, nullptr, false);
   const auto refuse = [&] {
-    throw_error(Code::usage,
-                "{}: found another run that saves there: {}; needs that to end first, or another save_folder",
+    throw_usage("{}: found another run that saves there: {}; needs that to end first, or another save_folder",
                 place_->address(), owner_in_words(said));
   };
   if (text_at(said, "run") == run_) return;

@@ -34,19 +34,17 @@ std::unique_ptr<Store> open_store(const std::string& address) {
     const std::string scheme = lower(address.substr(0, end));
     for (const OtherScheme& other : kOtherSchemes)
       if (scheme == other.scheme)
-        throw_error(Code::usage, "{}: found {}://, allowed are s3://, file:// and folders; use {}", address, scheme,
-                    other.instead);
+        throw_usage("{}: found {}://, allowed are s3://, file:// and folders; use {}", address, scheme, other.instead);
     if (scheme != "file")
-      throw_error(Code::usage, "{}: found {}://, allowed are s3://, file:// and folders; use one of them", address,
-                  scheme);
+      throw_usage("{}: found {}://, allowed are s3://, file:// and folders; use one of them", address, scheme);
     folder = address.substr(end + 3);
     if (!folder.starts_with('/'))
-      throw_error(Code::usage, "{}: found host '{}', needs file:///folder; write three slashes", address,
+      throw_usage("{}: found host '{}', needs file:///folder; write three slashes", address,
                   folder.substr(0, folder.find('/')));
   }
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   if (folder.empty() || folder.find('\0') != std::string::npos)
-    throw_error(Code::usage, "storage: found '{}', allowed are s3://, file:// and folders; name one", address);
+    throw_usage("storage: found '{}', allowed are s3://, file:// and folders; name one", address);
   return std::make_unique<FileStore>(folder);
 }
 

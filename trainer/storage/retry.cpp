@@ -34,7 +34,7 @@ int attempts_allowed() {
   char* end = nullptr;
   const long n = std::strtol(text->c_str(), &end, 10);
   if (*end != '\0' || n < 1 || n > 100)
-    throw_error(Code::usage, "AWS_MAX_ATTEMPTS: found '{}', allowed is 1 to 100; correct or unset it", *text);
+    throw_usage("AWS_MAX_ATTEMPTS: found '{}', allowed is 1 to 100; correct or unset it", *text);
   return static_cast<int>(n);
 }
 

@@ -31,8 +31,7 @@ S3Address parse_s3_address(const std::string& address) {
   found.prefix = slash < rest.size() ? rest.substr(slash + 1) : "";
   while (found.prefix.ends_with('/')) found.prefix.pop_back();
   if (!is_bucket_name(found.bucket))
-    throw_error(Code::usage, "{}: found bucket '{}', needs s3://bucket/prefix; correct the address", address,
-                found.bucket);
+    throw_usage("{}: found bucket '{}', needs s3://bucket/prefix; correct the address", address, found.bucket);
   if (!found.prefix.empty()) check_store_name(address, found.prefix);
   return found;
 }
@@ -50,7 +49,7 @@ S3Endpoint s3_endpoint(const std::string& bucket) {
   }
   if ((!endpoint.url.starts_with("http://") && !endpoint.url.starts_with("https://")) ||
       url_host(endpoint.url).empty() || endpoint.url.find_first_of("?#@ ") != std::string::npos)
-    throw_error(Code::usage, "S3 endpoint: found host '{}', needs http(s)://host:port; correct S3_ENDPOINT_URL",
+    throw_usage("S3 endpoint: found host '{}', needs http(s)://host:port; correct S3_ENDPOINT_URL",
                 url_host(endpoint.url));
   endpoint.aws = url_host(endpoint.url).ends_with(".amazonaws.com");
   endpoint.url += "/" + bucket;

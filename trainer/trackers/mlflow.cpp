@@ -239,9 +239,9 @@ MlflowSpec mlflow_in_environment(MlflowSpec spec) {
   fill(spec.tracking_uri, "MLFLOW_TRACKING_URI");
   fill(spec.experiment_name, "MLFLOW_EXPERIMENT_NAME");
   if (spec.tracking_uri.empty())
-    throw_error(Code::usage,
-                "loggers.mlflow.tracking_uri: found neither it nor MLFLOW_TRACKING_URI, needs the address of an MLflow "
-                "server; set one of them");
+    throw_usage(
+        "loggers.mlflow.tracking_uri: found neither it nor MLFLOW_TRACKING_URI, needs the address of an MLflow server; "
+        "set one of them");
   if (!said) check_tracking_uri(spec.tracking_uri, "MLFLOW_TRACKING_URI");
   if (spec.experiment_name.empty()) spec.experiment_name = "my-mlflow-experiment";
   return spec;

@@ -21,9 +21,7 @@ std::string base64(const std::string& bytes) {
 
 void check_value(const char* name, const std::string& value) {
   if (value.find_first_of(std::string("\r\n", 2)) != std::string::npos)
-    throw_error(Code::usage,
-                "{}: found a line break in it (its value is not repeated here), allowed is one line; set "
-                "it without",
+    throw_usage("{}: found a line break in it (its value is not repeated here), allowed is one line; set it without",
                 name);
 }
 
@@ -38,8 +36,7 @@ MlflowLogin MlflowLogin::from_environment() {
   check_value("MLFLOW_TRACKING_PASSWORD", password);
   check_value("MLFLOW_TRACKING_TOKEN", token);
   if (user.empty() != password.empty())
-    throw_error(Code::usage,
-                "MLFLOW_TRACKING_{}: found it without MLFLOW_TRACKING_{}, allowed are both or none; set both",
+    throw_usage("MLFLOW_TRACKING_{}: found it without MLFLOW_TRACKING_{}, allowed are both or none; set both",
                 user.empty() ? "PASSWORD" : "USERNAME", user.empty() ? "USERNAME" : "PASSWORD");
   if (!user.empty()) {
     const std::string coded = base64(user + ":" + password);
@@ -52,9 +49,9 @@ MlflowLogin MlflowLogin::from_environment() {
   out.verify_server_ = insecure != "true" && insecure != "1";
   out.certificates_ = variable("MLFLOW_TRACKING_SERVER_CERT_PATH");
   if (!out.verify_server_ && !out.certificates_.empty())
-    throw_error(Code::usage,
-                "MLFLOW_TRACKING_INSECURE_TLS: found it beside MLFLOW_TRACKING_SERVER_CERT_PATH, allowed is one of "
-                "them; leave one out");
+    throw_usage(
+        "MLFLOW_TRACKING_INSECURE_TLS: found it beside MLFLOW_TRACKING_SERVER_CERT_PATH, allowed is one of them; leave "
+        "one out");
   return out;
 }
 

@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
     else if (what == "index")
       index(number(500000));
     else
-      throw_error(Code::usage, "shard_speed: found '{}', allowed are read, hash and index; give one of these", what);
+      throw_usage("shard_speed: found '{}', allowed are read, hash and index; give one of these", what);
     return 0;
   } catch (const Error& error) {
     std::cerr << error.what() << '\n';

@@ -41,10 +41,10 @@ std::int64_t shape_value(const Measurement& m, const std::string& key) {
   if (found != m.shape.end()) return found->second;
   std::string keys;
   for (const auto& [name, value] : m.shape) keys += (keys.empty() ? "" : ", ") + name;
-  throw_error(Code::usage,
-              "profile, measurement '{}': found shape keys {}, allowed are those with '{}'; measure it again with a "
-              "suite of this version",
-              m.name(), keys.empty() ? "none" : keys, key);
+  throw_usage(
+      "profile, measurement '{}': found shape keys {}, allowed are those with '{}'; measure it again with a suite of "
+      "this version",
+      m.name(), keys.empty() ? "none" : keys, key);
 }
 
 std::pair<double, double> ratio_interval(const std::vector<double>& ratios) {
@@ -103,10 +103,10 @@ bool synchronous_host(const std::vector<Profile>& profiles) {
     (on_device ? asynchronous : synchronous) += on_device || by_cpu ? 1 : 0;
   }
   if (synchronous > 0 && asynchronous > 0)
-    throw_error(Code::usage,
-                "calibrate: found {} profile(s) of synchronous hosts and {} of asynchronous ones, allowed is one kind; "
-                "calibrate CPUs and GPUs into two machine models",
-                synchronous, asynchronous);
+    throw_usage(
+        "calibrate: found {} profile(s) of synchronous hosts and {} of asynchronous ones, allowed is one kind; "
+        "calibrate CPUs and GPUs into two machine models",
+        synchronous, asynchronous);
   return asynchronous == 0;
 }
 
@@ -117,8 +117,7 @@ void calibrate_crowding(const std::vector<Sample>& samples, Calibration& out) {
     const std::int64_t ranks = shape_value(m, "ranks");
     const auto together = m.counters.find("issuing_thread_cpu_s"), alone = m.counters.find("alone_cpu_s");
     if (ranks < 2 || together == m.counters.end() || alone == m.counters.end() || !(alone->second > 0))
-      throw_error(
-          Code::usage,
+      throw_usage(
           "profile, measurement '{}': found {} ranks and {} counters, allowed at least 2 ranks and the counters "
           "issuing_thread_cpu_s and alone_cpu_s (above 0); run 'windtunnel bench collectives' again",
           m.name(), ranks, m.counters.size());
@@ -244,8 +243,7 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
       continue;
     }
     if (sample.measurement.unit != "s")
-      throw_error(
-          Code::usage,
+      throw_usage(
           "profile, measurement '{}': found unit '{}', allowed 's'; measure it again with a suite of this version",
           sample.measurement.name(), sample.measurement.unit);
     (op                            ? ops
@@ -259,12 +257,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
     work.notes.push_back(fmt::format("left out: {} measurement(s) of '{}', which no work item is", count, kernel));
   add_backward_passes(backward_products, items, work.notes);
   if (items.empty() && ops.empty() && collectives.empty() && storage.empty())
-    throw_error(Code::usage,
-                "calibrate: found no measurement of a work item, an op, a collective or storage in {} profile(s), "
-                "allowed is at "
-                "least one; "
-                "run 'windtunnel bench kernels'",
-                profiles.size());
+    throw_usage(
+        "calibrate: found no measurement of a work item, an op, a collective or storage in {} profile(s), allowed is "
+        "at least one; run 'windtunnel bench kernels'",
+        profiles.size());
   calibrate_items(items, work);
   if (work.data.synchronous_host) calibrate_crowding(crowded, work);
   calibrate_ops(ops, work);
@@ -278,10 +274,10 @@ CalibrationResult calibrate(const std::vector<Profile>& profiles, const Calibrat
 bool calibrated_on(const MachineData& machine, const Profile& profile) {
   const auto fact = machine.fingerprint.find(kCalibratedOn);
   if (fact == machine.fingerprint.end())
-    throw_error(Code::usage,
-                "machine model: found none of the profiles it was calibrated on in its fingerprint, needs '{}'; it was "
-                "made by an older version: run windtunnel calibrate again",
-                kCalibratedOn);
+    throw_usage(
+        "machine model: found none of the profiles it was calibrated on in its fingerprint, needs '{}'; it was made by "
+        "an older version: run windtunnel calibrate again",
+        kCalibratedOn);
   return fact->second.find(digest(profile)) != std::string::npos;
 }
 

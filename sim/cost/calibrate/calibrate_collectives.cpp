@@ -19,10 +19,10 @@ double fingerprint_number(const Profile& profile, const std::string& key) {
   const std::string found = value_or(profile.fingerprint, key, "nothing");
   const double value = std::strtod(found.c_str(), nullptr);
   if (!(value > 0))
-    throw_error(Code::usage,
-                "profile: fingerprint key '{}': found '{}', allowed a positive number, which collectives need; record "
-                "the profile again",
-                key, found);
+    throw_usage(
+        "profile: fingerprint key '{}': found '{}', allowed a positive number, which collectives need; record the "
+        "profile again",
+        key, found);
   return value;
 }
 
@@ -80,11 +80,10 @@ void calibrate_cpu(const std::vector<Sample>& samples, Calibration& out) {
     if (kind_of(m) == OpKind::send) continue;  // each rank's CPU seconds are of a send and a receive
     const auto cpu = m.counters.find("cpu_s");
     if (cpu == m.counters.end())
-      throw_error(Code::usage,
-                  "profile, measurement '{}': found no counter 'cpu_s', allowed are collectives with the CPU seconds a "
-                  "rank's transport "
-                  "spent; run 'windtunnel bench collectives' again",
-                  m.name());
+      throw_usage(
+          "profile, measurement '{}': found no counter 'cpu_s', allowed are collectives with the CPU seconds a rank's "
+          "transport spent; run 'windtunnel bench collectives' again",
+          m.name());
     if (ranks < 2 || nodes < 1 || !(m.median() > 0)) continue;
     const double per_node = static_cast<double>(ranks * groups_of(m)) / static_cast<double>(nodes);
     const double cores = fingerprint_number(*sample.profile, "cores");
@@ -115,8 +114,7 @@ AllReduce all_reduce_of(const std::string& name) {
   if (const auto known = all_reduce_named(name)) return *known;
   std::string allowed;
   for (const AllReduce each : kAllReduces) allowed += (allowed.empty() ? "" : ", ") + to_string(each);
-  throw_error(Code::usage,
-              "profile: fingerprint key 'all_reduce': found '{}', allowed {}; leave it out where NCCL chooses", name,
+  throw_usage("profile: fingerprint key 'all_reduce': found '{}', allowed {}; leave it out where NCCL chooses", name,
               allowed);
 }
 

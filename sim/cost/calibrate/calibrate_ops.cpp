@@ -42,11 +42,10 @@ OpKey op_key(const Measurement& m) {
   const std::int64_t group = shape_value(m, "group");
   if (!found || (suffix != ".fwd" && suffix != ".bwd" && suffix != ".rec") ||
       group > static_cast<std::int64_t>(Group::adapter))
-    throw_error(Code::usage,
-                "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, "
-                ".rec or .bwd "
-                "with a group of 0 to 6; record the trace again with a trainer of this version",
-                m.name());
+    throw_usage(
+        "profile, measurement '{}': found an op that no step program has, allowed are 'op:' + action + .fwd, .rec or "
+        ".bwd with a group of 0 to 6; record the trace again with a trainer of this version",
+        m.name());
   key.direction = suffix == ".fwd" ? Direction::forward : suffix == ".bwd" ? Direction::backward : Direction::recompute;
   key.group = static_cast<Group>(group);
   return key;
@@ -70,8 +69,7 @@ struct TracedItems {
 /// Predicted time of the traced op's items. Throws Error{usage} with the reason if it cannot be predicted.
 TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel& model) {
   const auto value = [&](const char* name) { return shape_value(m, name); };
-  if (m.shape.contains("adapters"))
-    throw_error(Code::usage, "a trace of adapters, whose ops do less than full training's");
+  if (m.shape.contains("adapters")) throw_usage("a trace of adapters, whose ops do less than full training's");
   ModelSpec spec;
   spec.name = "traced run";
   spec.layers = value("layers"), spec.d_model = value("d_model"), spec.heads = value("n_heads");
@@ -90,7 +88,7 @@ TracedItems items_of(const Measurement& m, const OpKey& key, const MachineModel&
   options.precision = m.dtype == "bf16" ? Precision::bf16 : Precision::fp32;
   const ProgramSet set = build_program_set(spec, layout, options);
   const Op* op = find_op(set.programs.front(), key);
-  if (!op) throw_error(Code::usage, "the step program of its shape has no such op");
+  if (!op) throw_usage("the step program of its shape has no such op");
   return {model.items_of(*op, static_cast<double>(value("rows"))).seconds,
           std::ranges::any_of(op->work, [](const WorkItem& item) { return item.rows.per_row != 0; })};
 }

@@ -28,15 +28,15 @@ StorageRow storage_row(const Measurement& m) {
   const StorageRow row{shape_value(m, "bytes"), shape_value(m, "ranks"), value_or(m.shape, "nodes", 1), m.median(),
                        m.evidence.kind};
   if (row.bytes < 1 || row.ranks < 1 || row.nodes < 1 || row.nodes > row.ranks)
-    throw_error(Code::usage,
-                "profile, measurement '{}': found {} bytes by {} ranks on {} nodes, allowed are at least one byte and "
-                "one rank a node; run 'windtunnel bench storage' again",
-                m.name(), row.bytes, row.ranks, row.nodes);
+    throw_usage(
+        "profile, measurement '{}': found {} bytes by {} ranks on {} nodes, allowed are at least one byte and one rank "
+        "a node; run 'windtunnel bench storage' again",
+        m.name(), row.bytes, row.ranks, row.nodes);
   if (!(row.seconds > 0))
-    throw_error(Code::usage,
-                "profile, measurement '{}': found a median of {} s, allowed is a time above 0; run 'windtunnel bench "
-                "storage' again",
-                m.name(), row.seconds);
+    throw_usage(
+        "profile, measurement '{}': found a median of {} s, allowed is a time above 0; run 'windtunnel bench storage' "
+        "again",
+        m.name(), row.seconds);
   return row;
 }
 

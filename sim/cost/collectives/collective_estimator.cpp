@@ -110,7 +110,7 @@ void CollectiveEstimator::refine(const Form& form, std::vector<CollectivePoint> 
 
 const FormConstants& CollectiveEstimator::of(const CollectiveQuestion& q) const {
   const auto found = published_.find({form_of(q.kind), q.many()});
-  if (found == published_.end()) throw_error(Code::usage, "no measurement of {}", words(form_of(q.kind), q.many()));
+  if (found == published_.end()) throw_usage("no measurement of {}", words(form_of(q.kind), q.many()));
   return *found->second;
 }
 
@@ -252,10 +252,10 @@ void CollectiveEstimator::check_fabric(const CollectiveMachine& machine) const {
   if (machine.fabric.empty() || knows_fabric(machine.fabric)) return;
   std::string allowed;
   for (const auto& [name, bytes] : largest_) allowed += (allowed.empty() ? "'" : "', '") + name;
-  throw_error(Code::usage,
-              "nic.fabric: found '{}', allowed are fabrics of configs/measurements/collectives.csv: {}'; "
-              "leave it out for what is usual over {}",
-              machine.fabric, allowed, machine.transport);
+  throw_usage(
+      "nic.fabric: found '{}', allowed are fabrics of configs/measurements/collectives.csv: {}'; leave it out for what "
+      "is usual over {}",
+      machine.fabric, allowed, machine.transport);
 }
 
 std::vector<std::string> CollectiveEstimator::basis() const {

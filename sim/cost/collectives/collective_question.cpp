@@ -116,7 +116,7 @@ CollectiveMachine machine_of(const ClusterSpec& cluster, std::size_t kind) {
 
 CollectiveMachine machine_of(const std::string& gpu, const Interconnect& interconnect) {
   const auto sheet = data_sheet(gpu);
-  if (!sheet) throw_error(Code::usage, "no data sheet of '{}'", gpu);
+  if (!sheet) throw_usage("no data sheet of '{}'", gpu);
   CollectiveMachine out = of_sheet(*sheet);
   out.nic_Bps = interconnect.node_Bps / as_double(interconnect.gpus_per_node);
   join(out, *sheet, interconnect.nvlink_domain);

@@ -21,11 +21,10 @@ CollectiveEstimate estimate_by_cpu(const std::vector<CpuCollective>& measured, O
     if (each.kind == source && (!nearest || std::abs(each.ranks - ranks) < std::abs(nearest->ranks - ranks)))
       nearest = &each;
   if (!nearest)
-    throw_error(
-        Code::usage,
+    throw_usage(
         "machine model: found no measurement of {} among ranks that communicate by CPU, allowed are measured ones "
-        "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate "
-        "with its profile",
+        "(nothing is derived from another collective there); run 'windtunnel bench collectives' and calibrate with its "
+        "profile",
         to_string(kind));
   const double moved = bytes * bus_share(kind, as_double(ranks)) / bus_share(source, as_double(nearest->ranks));
   const double hops = as_double(ranks - 1) / as_double(nearest->ranks - 1);

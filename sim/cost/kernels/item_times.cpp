@@ -16,7 +16,7 @@ std::string op_of(Kernel kernel) { return kernel == Kernel::add ? "residual_add"
 
 ProductFormat product_format(NumberFormat format, const DataSheet& gpu) {
   const auto rate = relative_rate(gpu, to_string(format));
-  if (!rate) throw_error(Code::usage, "no {} products on {}", to_string(format), gpu.name);
+  if (!rate) throw_usage("no {} products on {}", to_string(format), gpu.name);
   const double bytes = bytes_of(format);
   return {*rate, bytes, bytes >= 2 ? 0 : bytes >= 1 ? 1 : 2};
 }
@@ -52,7 +52,7 @@ bool KernelChoice::narrow(Pass pass) const {
 }
 
 double ItemTimes::product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const {
-  if (format.relative_rate <= 0) throw_error(Code::usage, "no bf16 products on {}", gpu.name);
+  if (format.relative_rate <= 0) throw_usage("no bf16 products on {}", gpu.name);
   const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate, format.element_bytes);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;
   KernelTask task;

@@ -296,8 +296,7 @@ TimeEstimate MachineModel::estimate(const WorkItem& item, double rows, std::stri
   if (const auto found = known(item, rows, source)) return *found;
   if (data_.allow_assumed)
     if (const auto found = roofline(item, rows, source)) return *found;
-  throw_error(
-      Code::usage,
+  throw_usage(
       "machine model{}: found no measurement of {} ({}), allowed are kernels that were measured here; run 'windtunnel "
       "bench kernels' and calibrate with its profile{}",
       data_.fingerprint.count("device") ? " of " + data_.fingerprint.at("device") : "",
@@ -369,11 +368,11 @@ TimeEstimate MachineModel::segment(const Op& op, const BoundRows& rows, Clock cl
 CollectiveEstimate MachineModel::collective(OpKind kind, double bytes, std::int64_t ranks, std::int64_t nodes) const {
   const CollectiveMachine& machine = data_.collectives.machine;
   if (ranks > 1 && !data_.synchronous_host && !(machine.nvlink_Bps > 0))
-    throw_error(Code::usage,
-                "machine model: found neither a measured collective nor the rate of this GPU's links, needs one of "
-                "them to time {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or "
-                "\"nvlink_Bps\" in the fingerprint of the profile",
-                to_string(kind));
+    throw_usage(
+        "machine model: found neither a measured collective nor the rate of this GPU's links, needs one of them to "
+        "time {}; run 'windtunnel bench collectives', or name a known GPU as \"device\" or \"nvlink_Bps\" in the "
+        "fingerprint of the profile",
+        to_string(kind));
   return collectives_->estimate({kind, bytes, {ranks, nodes}, machine});
 }
 

@@ -33,8 +33,8 @@ C factor_of(Kernel kernel) {
 DataSheet sheet_of(const ClusterSpec& cluster) {
   const auto sheet = data_sheet(cluster.gpu_name);
   if (!sheet || cluster.shared_cores())
-    throw_error(Code::usage, "times of a stack: found {} of cluster {}, needs a GPU with a known data sheet",
-                cluster.gpu_name, cluster.name);
+    throw_usage("times of a stack: found {} of cluster {}, needs a GPU with a known data sheet", cluster.gpu_name,
+                cluster.name);
   return *sheet;
 }
 

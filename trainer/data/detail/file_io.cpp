@@ -103,12 +103,11 @@ MappedFile::MappedFile(const fs::path& file) {
   const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0) {
-    throw_error(Code::usage, "{}: cannot be opened: {}; allowed is a readable file; copy it here again", file.string(),
+    throw_usage("{}: cannot be opened: {}; allowed is a readable file; copy it here again", file.string(),
                 reason(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw_error(Code::usage, "{}: is not a regular file; allowed is a readable file; copy it here again",
-                file.string());
+    throw_usage("{}: is not a regular file; allowed is a readable file; copy it here again", file.string());
   }
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
