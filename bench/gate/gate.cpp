@@ -209,8 +209,8 @@ std::string GateResult::order_sentence() const {
         "thresholds were chosen on.",
         rate(kFalseAlarmsInTurns));
   return fmt::format(
-      "{}: of the same code on both sides {} of such comparisons fail, measured in turns {} (windtunnel gate "
-      "selftest, on the recording that the thresholds were chosen on); docs/gate.md says how.",
+      "{}: of the same code on both sides {} of such comparisons fail, measured in turns {} (windtunnel gate selftest, "
+      "on the recording that the thresholds were chosen on); docs/gate.md says how.",
       order == Order::unknown ? "When the sides were measured is not known. If one after the other"
                               : "One side was measured after the other",
       rate(kFalseAlarmsBaseThenNew), rate(kFalseAlarmsInTurns));

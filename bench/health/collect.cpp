@@ -28,8 +28,7 @@ constexpr int kFileRepetitions = 3;
 std::vector<int> usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    throw_error(Code::runtime, "health: sched_getaffinity: {}", std::strerror(errno));
+  if (sched_getaffinity(0, sizeof set, &set) != 0) throw_runtime("health: sched_getaffinity: {}", std::strerror(errno));
   std::vector<int> out;
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &set)) out.push_back(core);
@@ -111,8 +110,7 @@ struct ScratchFile {
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
   [[noreturn]] static void fail(const char* call, const std::string& where) {
-    throw_error(Code::runtime, "{}: {}: {}; name a folder that can be written with --storage", where, call,
-                std::strerror(errno));
+    throw_runtime("{}: {}: {}; name a folder that can be written with --storage", where, call, std::strerror(errno));
   }
 };
 
@@ -140,8 +138,7 @@ StorageObservation try_storage(const std::filesystem::path& folder, std::size_t 
     move_all(pread, back.data(), "read");
     out.read_Bps.push_back(static_cast<double>(bytes) / (steady_s() - begin));
     if (back != pattern)
-      throw_error(Code::runtime, "{}: read back other bytes than were written; this storage loses data, use another",
-                  file.name);
+      throw_runtime("{}: read back other bytes than were written; this storage loses data, use another", file.name);
   }
   return out;
 }

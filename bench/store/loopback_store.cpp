@@ -45,9 +45,8 @@ LoopbackStore::LoopbackStore() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_C
   socklen_t n = sizeof address;
   if (listening_ < 0 || bind(listening_, reinterpret_cast<sockaddr*>(&address), n) != 0 ||
       listen(listening_, 64) != 0 || getsockname(listening_, reinterpret_cast<sockaddr*>(&address), &n) != 0)
-    throw_error(Code::runtime,
-                "127.0.0.1: cannot be listened at: {}, the client's own limit is measured there; allow it",
-                std::generic_category().message(errno));
+    throw_runtime("127.0.0.1: cannot be listened at: {}, the client's own limit is measured there; allow it",
+                  std::generic_category().message(errno));
   port_ = ntohs(address.sin_port);
   threads_.emplace_back([this] { accept_connections(); });
 }

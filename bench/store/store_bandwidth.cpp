@@ -82,8 +82,7 @@ void take_turn(const BenchedStore& of, StoreSeries& series, const std::filesyste
       drop_cached(std::filesystem::path(files->address()) / name);
     series.read.samples.push_back(seconds_of([&] { of.store.fetch(name, to, kLongestFetch_s); }));
     if (of.returns_bytes && hash_of_file(to) != hash)
-      throw_error(Code::runtime, "{}: gives back other bytes than it was given; this storage loses data",
-                  of.store.address());
+      throw_runtime("{}: gives back other bytes than it was given; this storage loses data", of.store.address());
   } catch (const std::exception& e) {
     series.error = e.what();
   }

@@ -83,13 +83,11 @@ Tensors ItemRunner::expected() const {
 double ItemRunner::within_limit(double error, std::size_t output) const {
   if (error <= what_.largest_error) return error;
   const auto rows = what_.row.shape.find("rows");
-  throw_error(Code::runtime,
-              "{} {} {}{}: output {} is off by {:.2g} of its largest value, allowed {:.2g}; the kernel is wrong on "
-              "this machine, "
-              "its time is not kept",
-              what_.row.kernel, what_.row.pass, what_.row.dtype,
-              rows == what_.row.shape.end() ? "" : fmt::format(", {} rows", rows->second), output, error,
-              what_.largest_error);
+  throw_runtime(
+      "{} {} {}{}: output {} is off by {:.2g} of its largest value, allowed {:.2g}; the kernel is wrong on this "
+      "machine, its time is not kept",
+      what_.row.kernel, what_.row.pass, what_.row.dtype,
+      rows == what_.row.shape.end() ? "" : fmt::format(", {} rows", rows->second), output, error, what_.largest_error);
 }
 
 double ItemRunner::compare(const Tensors& outputs, const Tensors& expected) const {

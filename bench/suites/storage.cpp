@@ -21,7 +21,7 @@ const std::size_t kPage_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 /// or if another process maps them.
 bool drop_from_cache(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw_error(Code::runtime, "{}: written a moment ago and cannot be opened", file.string());
+  if (descriptor < 0) throw_runtime("{}: written a moment ago and cannot be opened", file.string());
   const bool advised = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0;
   struct stat status {};
   bool resident = fstat(descriptor, &status) != 0;

@@ -87,8 +87,8 @@ class RankSuites {
     if (!cuda_) return {2, 4};
     const std::int64_t devices = visible_devices();
     if (devices < 2 && o_.suite == "collectives")
-      throw_error(Code::runtime,
-                  "bench collectives: found {} GPU, needs two or more; --device cpu measures them over Gloo", devices);
+      throw_runtime("bench collectives: found {} GPU, needs two or more; --device cpu measures them over Gloo",
+                    devices);
     if (devices < 2) {
       fmt::print(stderr,
                  "windtunnel bench: found {} GPU, collectives need two and are left out; --device cpu measures them "
@@ -293,8 +293,8 @@ void bench(const BenchOptions& o) {
     fmt::print("{}{}", bench_table(profile), of_aims ? "\n" + aims_table(aims.aims, profile) : "");
   std::fflush(stdout);  // before the error, so that it is the last line of a log of both streams
   if (!profile.failures.empty())
-    throw_error(Code::runtime, "bench: {} of {} benchmarks failed; their rows say why, and the others stand",
-                profile.failures.size(), profile.failures.size() + profile.measurements.size());
+    throw_runtime("bench: {} of {} benchmarks failed; their rows say why, and the others stand",
+                  profile.failures.size(), profile.failures.size() + profile.measurements.size());
 }
 
 }  // namespace

@@ -29,16 +29,20 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-/// throw_error(Code::runtime, "{}: found {}, allowed {}", file, found, allowed)
+/// throw_error(Code::undecided, "{}: found {}, allowed {}", file, found, allowed)
 template <typename... Args>
 [[noreturn]] void throw_error(Code code, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws Error{usage}, the most common one.
+/// The most common ones by name.
 template <typename... Args>
 [[noreturn]] void throw_usage(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Code::usage, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+[[noreturn]] void throw_runtime(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Code::runtime, fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace wt

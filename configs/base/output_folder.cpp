@@ -20,8 +20,8 @@ void take_output_folder(const fs::path& folder, const std::string& command) {
        !failed && entry != end; entry.increment(failed))
     if (const std::string name = entry->path().filename().string(); first.empty() || name < first) first = name;
   if (failed)
-    throw_error(Code::runtime, "{}: cannot be made or listed ({}); needs a folder that can be written, choose another",
-                folder.string(), failed.message());
+    throw_runtime("{}: cannot be made or listed ({}); needs a folder that can be written, choose another",
+                  folder.string(), failed.message());
   if (first.empty()) return write_file_atomically(marker, own);
   std::ifstream in(marker);
   const std::string found((std::istreambuf_iterator<char>(in)), {});

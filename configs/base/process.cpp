@@ -71,7 +71,7 @@ class Pipe {
  public:
   Pipe() {
     if (pipe2(ends_, O_CLOEXEC) != 0)
-      throw_error(Code::runtime, "no pipe could be made: {}; raise the limit on open files", std::strerror(errno));
+      throw_runtime("no pipe could be made: {}; raise the limit on open files", std::strerror(errno));
   }
   ~Pipe() { close_reader(), close_writer(); }
   Pipe(const Pipe&) = delete;
@@ -140,7 +140,7 @@ pid_t start_process(const ProcessStart& start) {
   if (const int failed = posix_spawnp(&pid, argv[0], &settings.files, &settings.attributes, argv.data(),
                                       start.environment ? envp.data() : environ);
       failed != 0)
-    throw_error(Code::runtime, "{} could not be started: {}", start.words[0], std::strerror(failed));
+    throw_runtime("{} could not be started: {}", start.words[0], std::strerror(failed));
   return pid;
 }
 
@@ -150,7 +150,7 @@ std::optional<int> wait_for_end(pid_t pid, double limit_s) {
     const pid_t ended = waitpid(pid, &end, std::isinf(limit_s) ? 0 : WNOHANG);
     if (ended == pid) return end;
     if (ended < 0 && errno != EINTR)
-      throw_error(Code::runtime, "process {}: how it ended could not be seen: {}", pid, std::strerror(errno));
+      throw_runtime("process {}: how it ended could not be seen: {}", pid, std::strerror(errno));
     if (steady_s() - begin >= limit_s) return std::nullopt;
   }
 }

@@ -22,7 +22,7 @@ int open_log(const std::filesystem::path& log, const ProcessStart& start) {
   const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const std::string line = fmt::format("{}$ {}\n", start.folder.string(), fmt::join(start.words, " "));
   if (file < 0 || write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    throw_error(Code::runtime, "{}: cannot be written: {}", log.string(), std::strerror(errno));
+    throw_runtime("{}: cannot be written: {}", log.string(), std::strerror(errno));
   return file;
 }
 

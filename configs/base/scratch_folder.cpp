@@ -14,12 +14,11 @@ namespace wt {
 ScratchFolder::ScratchFolder(const std::string& name, fs::path parent) {
   std::error_code failed;
   if (parent.empty()) parent = fs::temp_directory_path(failed);
-  if (failed)
-    throw_error(Code::runtime, "TMPDIR: found no folder there ({}), needs one for temporary files", failed.message());
+  if (failed) throw_runtime("TMPDIR: found no folder there ({}), needs one for temporary files", failed.message());
   fs::create_directories(parent, failed);
   std::string path = (parent / (name + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr)
-    throw_error(Code::runtime, "{}: cannot be made ({}); needs a place that you may write", path, std::strerror(errno));
+    throw_runtime("{}: cannot be made ({}); needs a place that you may write", path, std::strerror(errno));
   path_ = path;
 }
 

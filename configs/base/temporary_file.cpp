@@ -32,8 +32,8 @@ HoldFileSizeSignal::~HoldFileSizeSignal() {
 }
 
 void fail_write(const fs::path& file, const char* call, int error) {
-  throw_error(Code::runtime, "{}: not written: {} failed: {}; free space or choose another path", file.string(), call,
-              std::generic_category().message(error));
+  throw_runtime("{}: not written: {} failed: {}; free space or choose another path", file.string(), call,
+                std::generic_category().message(error));
 }
 
 TemporaryFile::TemporaryFile(fs::path target, mode_t mode) : target_(std::move(target)) {
@@ -63,8 +63,8 @@ void TemporaryFile::rename_to_target() {
   const int error = fsync(fd) == 0 ? 0 : errno;
   close(fd);
   if (error != 0 && error != EINVAL)  // EINVAL: a file system without folder fsync
-    throw_error(Code::runtime, "{}: written, but fsync of its folder failed: {}; a crash may undo the write",
-                target_.string(), std::generic_category().message(error));
+    throw_runtime("{}: written, but fsync of its folder failed: {}; a crash may undo the write", target_.string(),
+                  std::generic_category().message(error));
 }
 
 }  // namespace wt

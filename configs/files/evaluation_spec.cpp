@@ -16,9 +16,10 @@ EvalSet read_set(YamlMap loader, const std::vector<EvalSet>& before) {
   YamlMap dataset = loader.map("dataset");
   set.dataset = read_dataset(dataset, is_finetuning_loader(loader));
   if (set.dataset.packs())
-    dataset.fail("packing_ratio", fmt::format("found {} in the evaluation '{}', needs none: every example is evaluated "
-                                              "in a sequence of its own",
-                                              set.dataset.finetuning->packing_ratio, set.label));
+    dataset.fail(
+        "packing_ratio",
+        fmt::format("found {} in the evaluation '{}', needs none: every example is evaluated in a sequence of its own",
+                    set.dataset.finetuning->packing_ratio, set.label));
   check_eval_set(before, set, loader.where("label"));
   loader.finish();
   return set;

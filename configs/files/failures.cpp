@@ -130,9 +130,10 @@ SourcedTime read_sourced_time(YamlMap& parent, const std::string& key) {
     out.median = out.value;
     out.value = map.quantity("mean", parse_seconds);
     if (!(out.median > 0 && out.value > out.median))
-      map.fail("mean", fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and "
-                                   "both above 0",
-                                   map.text("mean"), map.text("time")));
+      map.fail(
+          "mean",
+          fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and both above 0",
+                      map.text("mean"), map.text("time")));
   }
   map.finish();
   return out;

@@ -97,10 +97,11 @@ void refuse_options(YamlMap& study) {
     if (!study.has(key)) continue;
     const YAML::Node node = study.node(key);
     if (node.IsSequence() || (node.IsScalar() && key != "cluster" && is_list(study.text(key))))
-      study.fail(key,
-                 fmt::format("found {}, which are options of a decision: only windtunnel plan takes several; needs "
-                             "one value here",
-                             node.IsScalar() ? study.text(key) : "a list"));
+      study.fail(
+          key,
+          fmt::format(
+              "found {}, which are options of a decision: only windtunnel plan takes several; needs one value here",
+              node.IsScalar() ? study.text(key) : "a list"));
   }
 }
 

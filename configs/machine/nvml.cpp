@@ -43,12 +43,11 @@ class NvmlLibrary {
 
   [[noreturn]] void fail(const char* name, int code) const {
     const auto text_of = reinterpret_cast<const char* (*)(int)>(dlsym(handle_, "nvmlErrorString"));
-    throw_error(Code::runtime, "device cuda: {} of NVML failed: {} (code {}); look at nvidia-smi and the system's log",
-                name,
-                code == kFunctionNotFound ? "no such function, the driver is too old"
-                : text_of                 ? text_of(code)
-                                          : "no text",
-                code);
+    throw_runtime("device cuda: {} of NVML failed: {} (code {}); look at nvidia-smi and the system's log", name,
+                  code == kFunctionNotFound ? "no such function, the driver is too old"
+                  : text_of                 ? text_of(code)
+                                            : "no text",
+                  code);
   }
 
  private:
@@ -200,8 +199,7 @@ std::optional<NvmlDevice> open_nvml_device(const std::string& uuid, const std::s
 double free_device_memory() {
   const auto device = open_nvml_device();
   if (!device)
-    throw_error(
-        Code::runtime,
+    throw_runtime(
         "device cuda: found no NVML (libnvidia-ml.so.1) or no loaded driver, needs NVIDIA's driver; use device cpu");
   return device->free_bytes();
 }

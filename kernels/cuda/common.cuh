@@ -204,10 +204,10 @@ inline WtStatus status_of(cudaError_t error, const char* what) {
   if (error == cudaErrorMemoryAllocation)
     return fail(WT_OUT_OF_MEMORY, "%s: no memory on device %d; allowed what it has free; lower the sizes", what,
                 device);
-  return fail(WT_CUDA_FAILURE,
-              "%s: CUDA error '%s' on device %d; allowed none; check that the stream and the arrays "
-              "belong to that device",
-              what, cudaGetErrorString(error), device);
+  return fail(
+      WT_CUDA_FAILURE,
+      "%s: CUDA error '%s' on device %d; allowed none; check that the stream and the arrays belong to that device",
+      what, cudaGetErrorString(error), device);
 }
 
 /// The status of the preceding launch.

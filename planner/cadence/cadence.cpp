@@ -140,13 +140,14 @@ CadencePlan choose_cadence(const CadenceInput& in) {
   plan.interval_s = {
       interval,
       {Evidence::derived,
-       fmt::format("{}{}; from {}", reason_of(plan, in),
-                   local > 0
-                       ? fmt::format(", to the nearest multiple (no shorter than the persist time) of the {} steps "
-                                     "between local saves",
-                                     local)
-                       : " in whole steps",
-                   inputs)}};
+       fmt::format(
+           "{}{}; from {}", reason_of(plan, in),
+           local > 0
+               ? fmt::format(
+                     ", to the nearest multiple (no shorter than the persist time) of the {} steps between local saves",
+                     local)
+               : " in whole steps",
+           inputs)}};
   const std::string recovery =
       fmt::format("{}; {}; {}; {}", cite("detect", in.recovery.detect_s), cite("reschedule", in.recovery.reschedule_s),
                   cite("restart", in.recovery.restart_s), cite("reload", in.recovery.reload_s));

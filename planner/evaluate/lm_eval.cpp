@@ -68,8 +68,7 @@ Evaluation read_own_results(const std::vector<fs::path>& results, const fs::path
   try {
     return read_results(results);
   } catch (const Error& e) {
-    throw_error(Code::runtime, "lm-eval left results that cannot be read: {}; its words are in {}", e.what(),
-                log.string());
+    throw_runtime("lm-eval left results that cannot be read: {}; its words are in {}", e.what(), log.string());
   }
 }
 
@@ -181,20 +180,18 @@ Evaluation run_lm_eval(const HarnessSpec& spec, const fs::path& weights, const f
       run_hook({.words = ended_with_us(words), .environment = environment_without_secrets()}, spec.timeout_s, log);
   const std::string said = end_of_log(log, before);
   if (end.how == HookEnd::How::timed_out)
-    throw_error(Code::runtime,
-                "lm-eval did not end within {} and was ended; give it longer (timeout), or fewer samples "
-                "(limit). Its words are in {}",
-                format_seconds(spec.timeout_s), log.string());
+    throw_runtime(
+        "lm-eval did not end within {} and was ended; give it longer (timeout), or fewer samples (limit). Its words "
+        "are in {}",
+        format_seconds(spec.timeout_s), log.string());
   if (end.how != HookEnd::How::ok) {
     if (said.find("No module named lm_eval") != std::string::npos)
       throw_usage("lm-eval is not installed: {} has no module lm_eval; install it: {}", program[0], kInstall);
-    throw_error(Code::runtime, "lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status,
-                log.string(), said);
+    throw_runtime("lm-eval failed with status {}; its output ({}) ends with:\n{}", end.status, log.string(), said);
   }
   const std::vector<fs::path> results = results_below(output.path());
   if (results.empty())
-    throw_error(Code::runtime, "lm-eval ended well and left no results_*.json; its output ({}) ends with:\n{}",
-                log.string(), said);
+    throw_runtime("lm-eval ended well and left no results_*.json; its output ({}) ends with:\n{}", log.string(), said);
   Evaluation out = read_own_results(results, log);
   out.files.clear();
   const fs::path kept = folder / "lm_eval";

@@ -125,8 +125,8 @@ RunComparison compare_run(const RunSpec& run, const std::filesystem::path& folde
   out.predicted_timelines = shown.timelines;
   out.evidence_s = shown.evidence_s;
   if (shown.timelines.size() != out.measured.size())
-    throw_error(Code::runtime, "{}: simulated {} ranks, measured {}; the run folder is of another layout", run.name,
-                shown.timelines.size(), out.measured.size());
+    throw_runtime("{}: simulated {} ranks, measured {}; the run folder is of another layout", run.name,
+                  shown.timelines.size(), out.measured.size());
   std::vector<double> low_s, high_s;
   std::vector<std::vector<double>> step_s(out.measured.size()), exposed_s(out.measured.size());  // by rank
   for (std::int64_t step = first_recorded(run, out.measured_steps); step <= run.steps; ++step) {

@@ -77,12 +77,12 @@ DemoJudgement judge_demo(const std::vector<RunComparison>& comparisons, const Pr
     for (const HeldToBar& figure : held_to_bars(c))
       if (figure.broken() && !(disturbed && figure.timed)) out.broken.push_back(line_of(c, figure));
     if (!disturbed) continue;
-    out.disturbed.push_back(fmt::format(
-        "{} ({}): step time ({:+.1f} %) and exposed communication ({:+.1f} % of the step) are not judged: other "
-        "programs took {:.1f} of {:g} cores while {} was measured, allowed are {:.1f}",
-        c.name, c.layout, 100 * c.step_error(), 100 * c.exposed_error(),
-        std::max(before ? calibrating : 0.0, c.cores_used_by_others), cores,
-        calibrating > c.cores_used_by_others ? "what the machine model was calibrated on" : "it", most));
+    out.disturbed.push_back(
+        fmt::format("{} ({}): step time ({:+.1f} %) and exposed communication ({:+.1f} % of the step) are not judged: "
+                    "other programs took {:.1f} of {:g} cores while {} was measured, allowed are {:.1f}",
+                    c.name, c.layout, 100 * c.step_error(), 100 * c.exposed_error(),
+                    std::max(before ? calibrating : 0.0, c.cores_used_by_others), cores,
+                    calibrating > c.cores_used_by_others ? "what the machine model was calibrated on" : "it", most));
   }
   return out;
 }

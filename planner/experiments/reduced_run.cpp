@@ -87,9 +87,9 @@ double free_bytes() {
   std::ifstream in("/proc/meminfo");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("MemAvailable:")) return 1024 * std::stod(line.substr(line.find(':') + 1));
-  throw_error(Code::runtime,
-              "/proc/meminfo: no MemAvailable; needs Linux 3.14 or newer to choose a size, or all of rehearsal.width, "
-              "layers and max_seq_len");
+  throw_runtime(
+      "/proc/meminfo: no MemAvailable; needs Linux 3.14 or newer to choose a size, or all of rehearsal.width, layers "
+      "and max_seq_len");
 }
 
 }  // namespace
@@ -197,12 +197,12 @@ RunSpec reduced_run(const RunSpec& plan, const RoutingOfRun& routing, const Rehe
       if (need.within(limits)) return run;
     }
   if (need.memory_bytes <= limits.memory_bytes) return run;  // the smallest run: it may take longer
-  throw_error(Code::finding,
-              "rehearsal of {}: found a need of {} of tensors at width 1/{}, {} layers and {} tokens a sequence, this "
-              "machine allows {}; "
-              "set rehearsal.width, layers or max_seq_len in the run file smaller, or leave them out",
-              plan.name, format_bytes(need.memory_bytes), run.rehearsal.width_divisor, run.model.layers, run.seq,
-              format_bytes(limits.memory_bytes));
+  throw_error(
+      Code::finding,
+      "rehearsal of {}: found a need of {} of tensors at width 1/{}, {} layers and {} tokens a sequence, this machine "
+      "allows {}; set rehearsal.width, layers or max_seq_len in the run file smaller, or leave them out",
+      plan.name, format_bytes(need.memory_bytes), run.rehearsal.width_divisor, run.model.layers, run.seq,
+      format_bytes(limits.memory_bytes));
 }
 
 }  // namespace wt

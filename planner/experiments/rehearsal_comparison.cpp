@@ -39,8 +39,7 @@ std::vector<StepTimeline> timelines_in(const json& steps, const std::string& ori
     const auto& records = out.back().ops;
     if (!std::equal(records.begin(), records.end(), ops.begin(), ops.end(),
                     [](const OpRecord& a, const OpInstance& b) { return a.id == b.id(); }))
-      throw_error(
-          Code::runtime,
+      throw_runtime(
           "{}: holds other ops than the step program of this run; rehearse again with both programs of one build",
           origin);
   }

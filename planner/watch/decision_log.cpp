@@ -73,7 +73,7 @@ void append_decision(const std::filesystem::path& run_folder, const json& decisi
   std::ofstream out(file, std::ios::app);
   if (!ends_line(file)) out << "\n";  // an incomplete line of a watch that died stays a line of its own
   out << decision.dump() << std::endl;
-  if (!out) throw_error(Code::runtime, "{}: could not be written; free space, or give write access", file.string());
+  if (!out) throw_runtime("{}: could not be written; free space, or give write access", file.string());
 }
 
 NodeLedger read_ledger(const std::filesystem::path& run_folder) {

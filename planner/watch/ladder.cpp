@@ -30,8 +30,7 @@ Ladder::Ladder(WatchRules rules, std::int64_t spares, bool acts, AskPlanner ask,
 
 std::optional<WatchVerdict> Ladder::look(const RunSnapshot& snapshot) {
   if (running_)
-    throw_error(Code::runtime, "watch: found a run to look at while {} goes on, needs its end first",
-                to_string(running_->hook));
+    throw_runtime("watch: found a run to look at while {} goes on, needs its end first", to_string(running_->hook));
   forget_causes(snapshot);
   if (ledger_.trial) return verify(snapshot);
   // If someone has started the job meanwhile, they have decided about the checkpoint.
@@ -58,7 +57,7 @@ bool Ladder::is_new(const std::vector<WatchSignal>& signals) const {
 }
 
 std::optional<WatchVerdict> Ladder::ended(const ActionEnd& end) {
-  if (!running_) throw_error(Code::runtime, "watch: found the end of an action, needs one that goes on");
+  if (!running_) throw_runtime("watch: found the end of an action, needs one that goes on");
   const WatchAction action = *std::exchange(running_, {});
   problem_.now_unix_s = end.unix_s;
   if (end.end.how == HookEnd::How::ok)

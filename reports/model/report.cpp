@@ -21,7 +21,7 @@ Overloaded(Ts...) -> Overloaded<Ts...>;
 
 void expect_length(std::size_t found, std::size_t allowed, const std::string& where, const char* what) {
   if (found != allowed)
-    throw_error(Code::runtime, "report: {}: found {} {}, allowed {}; fill one for each", where, found, what, allowed);
+    throw_runtime("report: {}: found {} {}, allowed {}; fill one for each", where, found, what, allowed);
 }
 
 void check_table(const Table& table, const std::string& where) {
@@ -36,25 +36,24 @@ bool has_range(const Chart& chart, const Series& series) { return !series.low.em
 void check_chart(const Chart& chart, const std::string& where) {
   const bool over_x = !chart.x.empty();
   if (over_x && chart.kind != ChartKind::line)
-    throw_error(Code::runtime, "report: {}: found x positions on a {}, allowed on a line; use labels", where,
-                to_string(chart.kind));
+    throw_runtime("report: {}: found x positions on a {}, allowed on a line; use labels", where, to_string(chart.kind));
   if (!over_x && !chart.marks.empty())
-    throw_error(Code::runtime, "report: {}: found marks on labels, allowed on x positions; leave them out", where);
+    throw_runtime("report: {}: found marks on labels, allowed on x positions; leave them out", where);
   const std::size_t points = over_x ? chart.x.size() : chart.labels.size();
   const bool floating = floats(chart);
   if (chart.kind == ChartKind::timeline)
     if (std::set<std::string> rows(chart.labels.begin(), chart.labels.end()); rows.size() < chart.labels.size())
-      throw_error(Code::runtime, "report: {}: found {} labels of which {} differ, allowed one row a label; rename rows",
-                  where, chart.labels.size(), rows.size());
+      throw_runtime("report: {}: found {} labels of which {} differ, allowed one row a label; rename rows", where,
+                    chart.labels.size(), rows.size());
   for (const Series& series : chart.series) {
     const std::string at = where + ", series '" + series.name + "'";
     if (chart.kind == ChartKind::timeline) {
       for (const Span& span : series.spans)
         if (span.row >= chart.labels.size() || !(span.start <= span.end))
-          throw_error(Code::runtime,
-                      "report: {}: found span '{}' on row {} from {} to {}, allowed rows below {} and "
-                      "a start not after the end; correct the span",
-                      at, span.name, span.row, span.start, span.end, chart.labels.size());
+          throw_runtime(
+              "report: {}: found span '{}' on row {} from {} to {}, allowed rows below {} and a start not after the "
+              "end; correct the span",
+              at, span.name, span.row, span.start, span.end, chart.labels.size());
       continue;
     }
     expect_length(series.values.size(), points, at, "values");
@@ -112,14 +111,13 @@ void check(const Report& report) {
   for (const Section& section : report.sections) {
     if (section.id.empty() ||
         section.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
-      throw_error(Code::runtime, "report: section '{}': found id '{}', allowed a-z, 0-9 and '-'; give it a short name",
-                  section.title, section.id);
+      throw_runtime("report: section '{}': found id '{}', allowed a-z, 0-9 and '-'; give it a short name",
+                    section.title, section.id);
     if (section.id == "provenance" || section.id == "report-data")
-      throw_error(Code::runtime, "report: section '{}': found id '{}', which the page uses itself; choose another",
-                  section.title, section.id);
+      throw_runtime("report: section '{}': found id '{}', which the page uses itself; choose another", section.title,
+                    section.id);
     if (!ids.insert(section.id).second)
-      throw_error(Code::runtime, "report: section '{}': found id '{}' twice, allowed once; rename one", section.title,
-                  section.id);
+      throw_runtime("report: section '{}': found id '{}' twice, allowed once; rename one", section.title, section.id);
     for (const Item& item : section.items)
       std::visit(
           Overloaded{[&](const Table& table) { check_table(table, section.id + ", table '" + table.title + "'"); },

@@ -22,9 +22,8 @@ Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& gr
   for (std::size_t g = 0; g < groups.size(); ++g)
     for (const StepTimeline& one : groups[g].steps) {
       if (const auto [at, is_new] = seen.try_emplace({g, one.rank}, one.step); !is_new)
-        throw_error(Code::runtime,
-                    "timeline '{}': found steps {} and {} of rank {} in '{}', allowed one; pick one step", title,
-                    at->second, one.step, one.rank, groups[g].name);
+        throw_runtime("timeline '{}': found steps {} and {} of rank {} in '{}', allowed one; pick one step", title,
+                      at->second, one.step, one.rank, groups[g].name);
       for (const OpRecord& op : one.ops) rows[{one.rank, op.lane, g}];
     }
   for (auto& [key, row] : rows) {

@@ -18,8 +18,8 @@ std::vector<std::filesystem::path> write_report(const Report& report, const std:
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure)
-    throw_error(Code::runtime, "{}: cannot be created: {}; needs a folder that can be written, choose another",
-                folder.string(), failure.message());
+    throw_runtime("{}: cannot be created: {}; needs a folder that can be written, choose another", folder.string(),
+                  failure.message());
   std::vector<std::filesystem::path> files;
   for (const auto& [extension, bytes] : formats) {
     files.push_back(folder / (basename + extension));

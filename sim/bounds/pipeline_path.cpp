@@ -313,7 +313,7 @@ double pipeline_path_s(const std::vector<Program>& programs, const Layout& layou
   double end = 0;
   for (const StageWalk& walk : walks) {
     if (!walk.through())
-      throw_error(Code::runtime, "estimate: a pipeline of {} stages waits for a message that nobody sends", stages);
+      throw_runtime("estimate: a pipeline of {} stages waits for a message that nobody sends", stages);
     end = std::max(end, walk.end_s());
   }
   return end;

@@ -30,7 +30,7 @@ class Passes {
     double end = 0;
     for (const Stage& stage : stages_) {
       if (stage.next < stage.work.size())
-        throw_error(Code::runtime, "estimate: a pipeline of {} stages waits for itself", stages_.size());
+        throw_runtime("estimate: a pipeline of {} stages waits for itself", stages_.size());
       end = std::max(end, stage.free_s);
     }
     return end;

@@ -68,15 +68,13 @@ struct Child {
 
 Child start(const std::function<std::string()>& work) {
   int ends[2];
-  if (::pipe(ends) != 0)
-    throw_error(Code::runtime, "simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
+  if (::pipe(ends) != 0) throw_runtime("simulation: no pipe: {}; raise the limit on open files", std::strerror(errno));
   std::fflush(nullptr);  // otherwise the child would write the buffered output again
   const pid_t pid = ::fork();
   if (pid < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    throw_error(Code::runtime, "simulation: cannot fork: {}; free memory or raise the limit on processes",
-                std::strerror(errno));
+    throw_runtime("simulation: cannot fork: {}; free memory or raise the limit on processes", std::strerror(errno));
   }
   if (pid == 0) {
     ::close(ends[0]);
@@ -94,9 +92,9 @@ std::string answer_of(const Child& child) {
   while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || answer.empty())
-    throw_error(Code::runtime, "simulation: its process ended by {} {} without a result; what it said is on stderr",
-                WIFSIGNALED(status) ? "signal" : "exit status",
-                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    throw_runtime("simulation: its process ended by {} {} without a result; what it said is on stderr",
+                  WIFSIGNALED(status) ? "signal" : "exit status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   if (answer[0] != 0) throw Error(static_cast<Code>(answer[0]), answer.substr(1));
   return answer.substr(1);
 }

@@ -82,8 +82,7 @@ std::vector<std::size_t> places(const std::vector<std::string>& header, const st
 
 std::size_t CsvTable::at(const std::string& column) const {
   const auto found = std::ranges::find(columns, column);
-  if (found == columns.end())
-    throw_error(Code::runtime, "CsvTable: found no column '{}', has {}", column, listed(columns));
+  if (found == columns.end()) throw_runtime("CsvTable: found no column '{}', has {}", column, listed(columns));
   return static_cast<std::size_t>(found - columns.begin());
 }
 

@@ -171,8 +171,8 @@ class Binder {
     const auto groups = bound_->routing->by_expert(instance.microbatch, instance.layer, rank);
     for (const WorkItem& item : instance.op->work)
       if (item.kernel == Kernel::grouped_gemm && item.dims[2] != static_cast<std::int64_t>(groups.size()))
-        throw_error(Code::runtime, "simulation: {} has {} experts on rank {}, its routing {}", instance.id(),
-                    item.dims[2], rank, groups.size());
+        throw_runtime("simulation: {} has {} experts on rank {}, its routing {}", instance.id(), item.dims[2], rank,
+                      groups.size());
     return groups;
   }
 
@@ -315,8 +315,8 @@ class Binder {
   int exchange_load(const Pending& pending, const std::vector<const Op*>& ops, const std::vector<double>& bytes) {
     const GroupInstance& group = groups_[static_cast<std::size_t>(pending.group)];
     if (static_cast<std::int64_t>(bytes.size()) != group.size)
-      throw_error(Code::runtime, "simulation: {} over axis {} has members that are not simulated; switch folding off",
-                  pending.op->name, to_string(group.axis));
+      throw_runtime("simulation: {} over axis {} has members that are not simulated; switch folding off",
+                    pending.op->name, to_string(group.axis));
     const bool bound = group.axis == Axis::expert && pending.layer >= 0;
     static const std::vector<double> kEven;
     const auto& sends = bound ? bound_->routing->sends(pending.microbatch, pending.layer, group.members[0]) : kEven;

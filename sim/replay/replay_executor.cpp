@@ -243,10 +243,9 @@ class Executor {
   }
 
   [[noreturn]] static void stands_still(std::size_t rank, const OpInstance& op) {
-    throw_error(
-        Code::runtime,
-        "simulation: simulated rank {} stands still before {} ({}), as if ranks called their "
-        "collectives in different orders; this is a mistake of windtunnel, not of your files; report it with them",
+    throw_runtime(
+        "simulation: simulated rank {} stands still before {} ({}), as if ranks called their collectives in different "
+        "orders; this is a mistake of windtunnel, not of your files; report it with them",
         rank, op.id(), to_string(op.op->kind));
   }
 

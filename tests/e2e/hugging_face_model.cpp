@@ -72,7 +72,7 @@ void save(const std::string& to, const Model& model, const std::vector<at::Tenso
       for (const ParameterInfo& p : model.groups[group].layout.parameters)
         if (const float* first = flat[group].data_ptr<float>() + p.offset; p.name == wanted.name)
           return {first, first + p.elements()};
-    throw_error(Code::runtime, "no parameter {}", wanted.name);
+    throw_runtime("no parameter {}", wanted.name);
   });
 }
 

@@ -148,7 +148,7 @@ std::int64_t findings_at(const Options& o, const Door& door, Progress& progress)
   while (true) {
     const ScratchFolder folder("fuzz");  // here: a process that is ended leaves its own behind
     const pid_t child = fork();
-    if (child < 0) throw_error(Code::runtime, "{}: no process could be started", door.name);
+    if (child < 0) throw_runtime("{}: no process could be started", door.name);
     if (child == 0) {
       open_door(o, door, inputs, folder.path(), progress);
       std::fflush(nullptr);

@@ -219,7 +219,7 @@ TEST_CASE("a rank that fails when it joins", "[.rank]") {
   run_watched(environment, 30, [](RankWatch& watch) {
     note_ready(watch.store());
     sleep(1);
-    throw_error(Code::runtime, "rank 1 has no memory");
+    throw_runtime("rank 1 has no memory");
   });
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("the first part that fails ends the rest") {
   std::atomic<int> done = 0;
   CHECK_THROWS_WITH(in_parallel(1000, 4, given_up,
                                 [&](std::uint64_t i) {
-                                  if (i == 7) throw_error(Code::runtime, "part seven");
+                                  if (i == 7) throw_runtime("part seven");
                                   ++done;
                                 }),
                     Contains("part seven"));

@@ -226,7 +226,7 @@ TEST_CASE("a copy that leaves out its last byte, and a case that throws, keep th
     return p;
   };
   broken.row.kernel = "launch";
-  broken.make = [](NormalPool&) -> KernelProblem { throw_error(Code::runtime, "no memory"); };
+  broken.make = [](NormalPool&) -> KernelProblem { throw_runtime("no memory"); };
   const Profile profile = measured({cut, broken});
   CHECK(profile.measurements.empty());
   REQUIRE(profile.failures.size() == 2);
@@ -326,17 +326,17 @@ TEST_CASE("an exception in a case is that case's error, what it holds is given b
   const std::vector<TimedCase> cases{{"a",
                                       [] {},
                                       [n = 0]() mutable {
-                                        if (++n > 3) throw_error(Code::runtime, "broken kernel");
+                                        if (++n > 3) throw_runtime("broken kernel");
                                       },
                                       [&] { ++released; },
                                       {}},
                                      {"b", [] {}, [] {}, [] {}, {}},
                                      {"c",
-                                      [] { throw_error(Code::runtime, "no memory"); },
+                                      [] { throw_runtime("no memory"); },
                                       [] {},
                                       [&] {
                                         released += 100;
-                                        throw_error(Code::runtime, "lost");
+                                        throw_runtime("lost");
                                       },
                                       {}}};
   const auto samples = sample(cases, {}, *thread_cpu_stopwatch());
@@ -394,7 +394,7 @@ TEST_CASE("a failing item keeps its row; what is known is not measured again") {
 TEST_CASE("samples from before an error are kept beside it") {
   BenchCase tired = machine_cases(at::kCPU, true).front();
   tired.make = [sets = std::make_shared<int>(0)](NormalPool& normal) {
-    if (++*sets > 3) throw_error(Code::runtime, "device lost");  // the check, the batch and one sample
+    if (++*sets > 3) throw_runtime("device lost");  // the check, the batch and one sample
     KernelProblem p;
     p.inputs = {normal.take({64}, at::kFloat)};
     p.run = [](const Tensors& in) { return Tensors{in[0]}; };

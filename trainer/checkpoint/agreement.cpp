@@ -28,7 +28,7 @@ std::string agree(Communicators& communicators, std::int64_t readers, const std:
     }
   }
   const std::string verdict = wait_for(store, key("verdict"));
-  if (verdict.front() == kThrew) throw_error(Code::runtime, "{}", verdict.substr(1));
+  if (verdict.front() == kThrew) throw_runtime("{}", verdict.substr(1));
   return verdict.substr(1);
 }
 

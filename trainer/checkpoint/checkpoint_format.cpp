@@ -34,12 +34,11 @@ std::string wait_for(SharedStore& store, const std::string& key, const std::atom
   // Thousands of ranks poll one store: the pauses grow, so that long waits cost few queries.
   for (auto pause = std::chrono::milliseconds(1); !store.has(key);
        pause = std::min(2 * pause, std::chrono::milliseconds(250))) {
-    if (given_up && *given_up) throw_error(Code::runtime, "{}: given up, because the run ended", key);
+    if (given_up && *given_up) throw_runtime("{}: given up, because the run ended", key);
     if (const double now = Clocks::now().wall_s; now - since > patience_s) {
       const std::string moves = store.has(kStorageMoves) ? store.get(kStorageMoves) : "";
       if (std::exchange(moved, moves) == moves)
-        throw_error(Code::runtime, "{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key,
-                    patience_s / 60);
+        throw_runtime("{}: nothing heard for {:.0f} min; is a rank or the storage stuck?", key, patience_s / 60);
       since = now;
     }
     std::this_thread::sleep_for(pause);

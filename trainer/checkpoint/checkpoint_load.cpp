@@ -229,8 +229,8 @@ std::vector<std::string> check_manifest(const json& manifest, const RunSpec& run
         chosen, saved.dump(), adapter_json(run).dump());
   if (!manifest.contains("settings"))
     return {
-        fmt::format("{} was saved by an older build, which kept neither settings nor what the data were: that "
-                    "model, optimizer and data are the same was not checked, but for the shapes of its tensors",
+        fmt::format("{} was saved by an older build, which kept neither settings nor what the data were: that model, "
+                    "optimizer and data are the same was not checked, but for the shapes of its tensors",
                     chosen)};
   SettingsCheck check = check_settings(manifest.at("settings").get<RunSettings>(), run);
   if (!check.wrong.empty())

@@ -43,8 +43,8 @@ bool is_checkpoint(const fs::path& folder) {
 void check_written(const fs::path& path, const WrittenFile& file) {
   drop_cached(path);
   if (const std::string wrong = damage_of(path, file); !wrong.empty())
-    throw_error(Code::runtime, "{}: reads back otherwise than it was written: {}; check the storage",
-                path.parent_path().string(), wrong);
+    throw_runtime("{}: reads back otherwise than it was written: {}; check the storage", path.parent_path().string(),
+                  wrong);
 }
 
 /// Removes all but `keep` checkpoints (-1: keeps all); `newest` is always kept.
@@ -133,8 +133,7 @@ void CheckpointSaver::finish() {
   under_way_ = false;
   if (thread_.joinable()) thread_.join();
   if (const std::string verdict = wt::wait_for(communicators_.store(), key_of(step_, "verdict")); verdict != "ok")
-    throw_error(Code::runtime, "checkpoint of step {} was not written: {}; nothing of it is left behind", step_,
-                verdict);
+    throw_runtime("checkpoint of step {} was not written: {}; nothing of it is left behind", step_, verdict);
   done_(step_, {blocking_s_, written_at_s_ - begun_at_s_, bytes_});
 }
 
@@ -151,10 +150,10 @@ void CheckpointSaver::finish_upload(const fs::path& output) {
     communicators_.store().set(key, wrong);
   }
   if (const std::string wrong = wt::wait_for(communicators_.store(), key); !wrong.empty())
-    throw_error(Code::runtime,
-                "the last checkpoint is in {}, but not all of it at {}: {}; fix that, and start the run again, which "
-                "uploads it",
-                folder_.string(), run_.save_folder, wrong);
+    throw_runtime(
+        "the last checkpoint is in {}, but not all of it at {}: {}; fix that, and start the run again, which uploads "
+        "it",
+        folder_.string(), run_.save_folder, wrong);
 }
 
 void CheckpointSaver::write() {
@@ -208,7 +207,7 @@ json CheckpointSaver::write_own_files() {
     const WrittenFile file = write_safetensors(partial_folder(folder_, step_) / name, files[i], [&](std::int64_t done) {
       pass_checkpoint_bytes(step_, before + done, total);
       progress_->moves();
-      if (given_up_) throw_error(Code::runtime, "{}: given up, because the run ended", name);
+      if (given_up_) throw_runtime("{}: given up, because the run ended", name);
     });
     if (run_.resilience.verify_saves) check_written(partial_folder(folder_, step_) / name, file);
     before += file.bytes;

@@ -147,7 +147,7 @@ void write_copy(const fs::path& level, const CopyRecord& record, const RunSpec& 
     fs::create_directories(file.parent_path());
     fs::remove(record_of(file));  // left by another start
   } catch (const fs::filesystem_error& e) {
-    throw_error(Code::runtime, "{}", e.what());
+    throw_runtime("{}", e.what());
   }
   const WrittenFile written =
       write_safetensors(file, {{kTensor, "F32", {static_cast<std::int64_t>(values.size())}, values.data()}});

@@ -152,7 +152,7 @@ CopyLevel LocalLoader::load() {
   for (const Pending& work : moving) work->wait();
   const bool received = std::ranges::any_of(links, [&](const Link& link) { return link.to == site_.rank; });
   if (received && !read_.at(own).intact())
-    throw_error(Code::runtime, "rank {}: the copy that came from a peer is not what it sent; start again", site_.rank);
+    throw_runtime("rank {}: the copy that came from a peer is not what it sent; start again", site_.rank);
   unpack_state(read_.at(own).data(), groups_);
   read_.clear();
   return links.empty() ? CopyLevel::local : CopyLevel::peer;

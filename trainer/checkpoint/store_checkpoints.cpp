@@ -81,7 +81,7 @@ std::string StoreCheckpoints::fetch(std::int64_t step) {
           if (wrong.empty()) wrong = result.at("wrong").get<std::string>();
           if (result.at("of_checkpoint").get<bool>()) continue;
           CheckpointMirror::abandon_fetch(begun);
-          throw_error(Code::runtime, "{}", result.at("wrong").get<std::string>());
+          throw_runtime("{}", result.at("wrong").get<std::string>());
         }
         if (wrong.empty()) {
           publish(begun);

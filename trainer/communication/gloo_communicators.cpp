@@ -28,7 +28,7 @@ class StoreView : public SharedStore {
     if (!watch_) try {
         return store_->get_to_str(key);
       } catch (const std::exception& e) {
-        throw_error(Code::runtime, "{} failed: {}", what, e.what());
+        throw_runtime("{} failed: {}", what, e.what());
       }
     const AwaitedCall call = watch_->issue(-1, what);
     const RankWatch::Wait wait(*watch_, call);
@@ -185,15 +185,14 @@ template <typename Call>
 Pending GlooCommunicators::issue(Axis axis, Lane lane, const char* what, Call&& run, std::function<void()> after) {
   const auto it = groups_.find({axis, lane});
   if (it == groups_.end())
-    throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis),
-                mesh_.size(axis));
+    throw_runtime("rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis),
+                  mesh_.size(axis));
   AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
   compare_calls(axis, call);
   try {
     return std::make_unique<GlooPending>(run(*it->second.gloo), std::move(call), watch_, std::move(after));
   } catch (const std::exception& e) {
-    throw_error(Code::runtime, "rank {}: {}: {} could not be issued: {}", world_rank(), call.position, call.what,
-                e.what());
+    throw_runtime("rank {}: {}: {} could not be issued: {}", world_rank(), call.position, call.what, e.what());
   }
 }
 
@@ -259,8 +258,7 @@ void GlooCommunicators::compare_calls(Axis axis, const AwaitedCall& call) {
   for (std::size_t i = 0; i < members.size(); ++i)
     if (const std::string other(static_cast<const char*>(all.data_ptr()) + static_cast<std::int64_t>(i) * kWidth);
         other != own)
-      throw_error(
-          Code::runtime,
+      throw_runtime(
           "rank {}: order of collectives over axis {} (group {} of {} ranks): this rank issues {}; rank {} issues {}",
           world_rank(), to_string(axis), mesh_.group_index(axis, rank_), members.size(), own, members[i], other);
 }

@@ -50,11 +50,10 @@ struct Nccl {
     static const Nccl loaded = [] {
       void* handle = dlopen("libnccl.so.2", RTLD_NOW);
       if (!handle)
-        throw_error(Code::runtime, "NCCL does not load: {}; install the wheel nvidia-nccl-cu13 or NVIDIA's package",
-                    dlerror());
+        throw_runtime("NCCL does not load: {}; install the wheel nvidia-nccl-cu13 or NVIDIA's package", dlerror());
       const auto find = [handle]<typename F>(F& function, const char* name) {
         function = reinterpret_cast<F>(dlsym(handle, name));
-        if (!function) throw_error(Code::runtime, "NCCL: {} is not there; needs NCCL 2.10 or newer", name);
+        if (!function) throw_runtime("NCCL: {} is not there; needs NCCL 2.10 or newer", name);
       };
       Nccl out{};
       find(out.error_string, "ncclGetErrorString"), find(out.get_unique_id, "ncclGetUniqueId");
@@ -81,8 +80,8 @@ ncclDataType_t nccl_type(const Tensor& tensor) {
     case at::kLong:
       return ncclInt64;
     default:
-      throw_error(Code::runtime, "NCCL: found a tensor of {}, allowed are fp32, fp64, bf16 and int64",
-                  c10::toString(tensor.scalar_type()));
+      throw_runtime("NCCL: found a tensor of {}, allowed are fp32, fp64, bf16 and int64",
+                    c10::toString(tensor.scalar_type()));
   }
 }
 
@@ -220,8 +219,8 @@ class NcclCommunicators : public GlooCommunicators {
 
   void need(ncclResult_t result, const AwaitedCall& call) const {
     if (result != ncclSuccess)
-      throw_error(Code::runtime, "rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", world_rank(),
-                  call.position, call.what, nccl_.error_string(result));
+      throw_runtime("rank {}: {}: {}: NCCL says '{}'; NCCL_DEBUG=INFO tells more", world_rank(), call.position,
+                    call.what, nccl_.error_string(result));
   }
 
   /// Member 0 of the group creates the communicator's id and publishes it in the store.
@@ -250,12 +249,11 @@ class NcclCommunicators : public GlooCommunicators {
   Pending issue(Axis axis, Lane lane, const char* what, std::vector<Tensor> held, Call&& run) {
     const auto it = groups_.find({axis, lane});
     if (it == groups_.end())
-      throw_error(Code::runtime, "rank {}: {} on axis {} of size {}: no such group", world_rank(), what,
-                  to_string(axis), mesh_.size(axis));
+      throw_runtime("rank {}: {} on axis {} of size {}: no such group", world_rank(), what, to_string(axis),
+                    mesh_.size(axis));
     for (const Tensor& tensor : held)
       if (!tensor.is_contiguous())
-        throw_error(Code::runtime, "rank {}: {} over axis {}: a tensor is not contiguous", world_rank(), what,
-                    to_string(axis));
+        throw_runtime("rank {}: {} over axis {}: a tensor is not contiguous", world_rank(), what, to_string(axis));
     AwaitedCall call = watch_.issue(it->second.watched, fmt::format("{} over axis {}", what, to_string(axis)));
     compare_calls(axis, call);
     const c10::cuda::CUDAStream stream = streams_.at(lane);

@@ -132,9 +132,8 @@ struct RankWatch::Impl {
     try {
       return ask_generation(launch, environment.rank);
     } catch (const std::exception& e) {
-      throw_error(Code::runtime,
-                  "rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
-                  environment.rank, timeout_s, e.what());
+      throw_runtime("rank {}: rank 0 has not come to the rendezvous store within {:g} s (dist_timeout): {}",
+                    environment.rank, timeout_s, e.what());
     }
   }
 
@@ -306,8 +305,8 @@ RankWatch::RankWatch(const RankEnvironment& environment, double timeout_s) : imp
   } catch (const Error&) {
     throw;
   } catch (const std::exception& e) {
-    throw_error(Code::runtime, "rank {}: no rendezvous store at {}:{}: {}", environment.rank,
-                environment.master_address, environment.master_port, e.what());
+    throw_runtime("rank {}: no rendezvous store at {}:{}: {}", environment.rank, environment.master_address,
+                  environment.master_port, e.what());
   }
   impl_->answered_at = Clocks::now().wall_s;
   impl_->publisher = std::thread([this] { impl_->publish(); });

@@ -83,9 +83,8 @@ void CacheLimit::map() {
   void* const mapped =
       failed ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lock_.descriptor(), 0);
   if (mapped == MAP_FAILED) {
-    throw_error(Code::runtime,
-                "{}: mapping {} bytes failed: {}; allowed is a folder with room on a disk of this machine",
-                file_.string(), bytes, std::generic_category().message(errno));
+    throw_runtime("{}: mapping {} bytes failed: {}; allowed is a folder with room on a disk of this machine",
+                  file_.string(), bytes, std::generic_category().message(errno));
   }
   header_ = static_cast<Header*>(mapped);
   states_ = {reinterpret_cast<std::atomic<std::uint64_t>*>(header_ + 1), shards_.size()};

@@ -115,8 +115,8 @@ class DatasetCheck {
     std::ofstream out(unpacked_, std::ios::binary | std::ios::trunc);
     out.write(unpacked.data(), static_cast<std::streamsize>(unpacked.size()));
     if (!out.flush())
-      throw_error(Code::runtime, "{}: cannot be written; is the disk of temporary files full? Set TMPDIR to another",
-                  unpacked_.string());
+      throw_runtime("{}: cannot be written; is the disk of temporary files full? Set TMPDIR to another",
+                    unpacked_.string());
     return unpacked_;
   }
 
@@ -164,10 +164,9 @@ class DatasetCheck {
     const auto most = std::ranges::max_element(ids);
     result_.largest_id = std::max<std::int64_t>(result_.largest_id, *most);
     if (options_.vocabulary && *most >= *options_.vocabulary)
-      problem(
-          fmt::format("{}: found id {} at place {}, allowed are 0 to {}; use the tokenizer of the model, or set its "
-                      "vocab_size",
-                      where, *most, most - ids.begin(), *options_.vocabulary - 1));
+      problem(fmt::format(
+          "{}: found id {} at place {}, allowed are 0 to {}; use the tokenizer of the model, or set its vocab_size",
+          where, *most, most - ids.begin(), *options_.vocabulary - 1));
   }
 
   std::vector<std::int32_t> ids_of_turns(const std::string& text, const std::string& where) {

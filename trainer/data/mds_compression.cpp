@@ -32,8 +32,8 @@ constexpr std::array<Family, 5> kFamilies = {{{"zstd", MdsCodec::zstd, 1, 22, 3}
 constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for the gzip header
 
 [[noreturn]] void cannot_compress(const MdsCompression& compression, std::size_t bytes) {
-  throw_error(Code::runtime, "{}: compressing {} bytes failed, allowed is what fits the memory; write smaller shards",
-              compression.name, bytes);
+  throw_runtime("{}: compressing {} bytes failed, allowed is what fits the memory; write smaller shards",
+                compression.name, bytes);
 }
 
 char* as_chars(const std::byte* data) { return reinterpret_cast<char*>(const_cast<std::byte*>(data)); }

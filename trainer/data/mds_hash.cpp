@@ -72,7 +72,7 @@ std::string digest(const char* name, Parts parts) {
   for (const auto part : parts) right = right && EVP_DigestUpdate(state.get(), part.data(), part.size()) == 1;
   right = right && EVP_DigestFinal_ex(state.get(), bytes.data(), &size) == 1;
   if (!right) {
-    throw_error(Code::runtime, "hash: OpenSSL gives no {} here, allowed are hashes that it has; use xxh3_64", name);
+    throw_runtime("hash: OpenSSL gives no {} here, allowed are hashes that it has; use xxh3_64", name);
   }
   return fmt::format("{:02x}", fmt::join(bytes.begin(), bytes.begin() + size, ""));
 }

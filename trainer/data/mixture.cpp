@@ -73,8 +73,7 @@ void warn(const DatasetSpec& dataset, const std::vector<std::vector<std::int64_t
       const std::int64_t largest = *std::ranges::max_element(shards[i]);
       if (largest > block)
         out.warnings.push_back(
-            fmt::format("{} has a shard of {} samples, more than a shuffle block of {}: it is "
-                        "shuffled by itself alone",
+            fmt::format("{} has a shard of {} samples, more than a shuffle block of {}: it is shuffled by itself alone",
                         name, largest, block));
     }
   }

@@ -9,8 +9,8 @@ namespace wt {
 namespace {
 
 constexpr const char* kStateKeys =
-    "epoch, initial_physical_nodes, num_canonical_nodes, sample_in_epoch, shuffle_seed; of some data sets "
-    "batch_world, data, mixes, waiting";
+    "epoch, initial_physical_nodes, num_canonical_nodes, sample_in_epoch, shuffle_seed; of some data sets batch_world, "
+    "data, mixes, waiting";
 
 std::int64_t whole_number(const nlohmann::json& document, const std::string& origin, const char* key,
                           std::int64_t least) {

@@ -196,10 +196,9 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
       if (tries == kTriesAgainstRemoval) {
-        throw_error(
-            Code::runtime,
-            "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what "
-            "all processes read at once; raise cache_limit",
+        throw_runtime(
+            "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what all "
+            "processes read at once; raise cache_limit",
             stream.folder().string(), stream.shards()[at].raw.basename, tries + 1);
       }
     }

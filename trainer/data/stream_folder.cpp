@@ -42,8 +42,8 @@ class Unfinished {
     std::error_code error;
     fs::rename(file_, name, error);
     if (error) {
-      throw_error(Code::runtime, "{}: renaming {} failed: {}; allowed is a folder that can be written; choose another",
-                  name.string(), file_.string(), error.message());
+      throw_runtime("{}: renaming {} failed: {}; allowed is a folder that can be written; choose another",
+                    name.string(), file_.string(), error.message());
     }
     file_.clear();
   }
@@ -70,10 +70,8 @@ void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    throw_error(Code::runtime,
-                "{}: creating the folder failed: {}; allowed is a place that can be written; name another "
-                "as `local`",
-                folder.string(), error.message());
+    throw_runtime("{}: creating the folder failed: {}; allowed is a place that can be written; name another as `local`",
+                  folder.string(), error.message());
   }
 }
 
@@ -84,9 +82,8 @@ fs::path temporary_folder(const StreamSpec& spec) {
   ::mkdir(root.c_str(), 0700);
   struct stat status {};
   if (::lstat(root.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
-    throw_error(Code::runtime,
-                "{}: found no folder of our own, allowed is one that we can make there; name a folder as `local`",
-                root.string());
+    throw_runtime("{}: found no folder of our own, allowed is one that we can make there; name a folder as `local`",
+                  root.string());
   }
   return root / spec.split;
 }
@@ -199,11 +196,11 @@ void StreamFolder::fetch(const std::string& name, const fs::path& to,
     }
     remove_file(to);
     if (final || options_.stopped()) {
-      throw_error(Code::runtime,
-                  "{}: fetching it from {} failed in {} attempt{} of at most {} s: {}; allowed is a file as index.json "
-                  "says; look at the remote, or raise download_retry or download_timeout",
-                  (folder_ / name).string(), store_->address(), attempt, attempt == 1 ? "" : "s",
-                  spec_.download_timeout_s, why);
+      throw_runtime(
+          "{}: fetching it from {} failed in {} attempt{} of at most {} s: {}; allowed is a file as index.json says; "
+          "look at the remote, or raise download_retry or download_timeout",
+          (folder_ / name).string(), store_->address(), attempt, attempt == 1 ? "" : "s", spec_.download_timeout_s,
+          why);
     }
     std::minstd_rand random(static_cast<unsigned>(::getpid()) + static_cast<unsigned>(attempt));
     const double jitter = 1 + 0.5 * static_cast<double>(random() % 1000) / 1000;

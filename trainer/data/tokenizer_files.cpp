@@ -129,8 +129,8 @@ std::string export_tokenizer(const std::vector<fs::path>& data_sets, std::int64_
   for (const fs::path& data_set : data_sets)
     if (!holds_short_ids(data_set) || vocabulary < kByteVocabulary || vocabulary > kMostOfBytes)
       return fmt::format(
-          "no tokenizer is written: {} keeps none (a folder {} with tokenizer.json), and its tokens are no "
-          "bytes; copy the tokenizer's files to {} before you evaluate",
+          "no tokenizer is written: {} keeps none (a folder {} with tokenizer.json), and its tokens are no bytes; copy "
+          "the tokenizer's files to {} before you evaluate",
           data_set.string(), kTokenizerFolder, weights.string());
   if (data_sets.empty()) return "no tokenizer is written: there is no data set";
   write_byte_tokenizer(weights);

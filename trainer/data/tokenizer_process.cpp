@@ -36,9 +36,8 @@ class Answer {
   }
   std::string_view take(std::size_t size) {
     if (size > bytes_.size())
-      throw_error(Code::runtime,
-                  "{}: found an answer that is cut off, allowed is what trainer/data/tokenize.py says; run again",
-                  who_);
+      throw_runtime("{}: found an answer that is cut off, allowed is what trainer/data/tokenize.py says; run again",
+                    who_);
     const std::string_view part = bytes_.substr(0, size);
     bytes_.remove_prefix(size);
     return part;
@@ -70,7 +69,7 @@ TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings
   interpreter_ = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw_error(Code::runtime, "tokenizer: no socket could be made: {}", std::strerror(errno));
+    throw_runtime("tokenizer: no socket could be made: {}", std::strerror(errno));
   const timeval patience = {kPatience_s, 0};
   ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   ::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -97,8 +96,8 @@ void TokenizerProcess::lost(bool closed, const std::string& doing) {
   if (pid_ > 0 && closed)
     if (const auto end = wait_for_end(pid_, 60))
       pid_ = -1, ended_ = (WIFSIGNALED(*end) ? "was ended by " : "ended with ") + cause_of(*end);
-  throw_error(Code::runtime, "tokenizer {}: its process ({}) {} {}; is memory short? Nothing was written; run again",
-              settings_.path, interpreter_, ended_, doing);
+  throw_runtime("tokenizer {}: its process ({}) {} {}; is memory short? Nothing was written; run again", settings_.path,
+                interpreter_, ended_, doing);
 }
 
 void TokenizerProcess::read_all(char* data, std::size_t size) {

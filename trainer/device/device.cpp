@@ -22,8 +22,8 @@ namespace {
 
 void need(cudaError_t error, const char* call) {
   if (error != cudaSuccess)
-    throw_error(Code::runtime, "{}: found CUDA error '{}', allowed none; look at nvidia-smi and the system's log", call,
-                cudaGetErrorString(error));
+    throw_runtime("{}: found CUDA error '{}', allowed none; look at nvidia-smi and the system's log", call,
+                  cudaGetErrorString(error));
 }
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -42,20 +42,20 @@ at::Device open_device(const std::string& name, std::int64_t index) {
   if (name != "cuda") throw_usage("device: found {}, allowed are cpu and cuda", name);
   int devices = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0)
-    throw_error(Code::runtime, "device cuda: found no CUDA device ({}), needs a GPU with its driver; use device cpu",
-                error == cudaSuccess ? "none visible" : cudaGetErrorString(error));
+    throw_runtime("device cuda: found no CUDA device ({}), needs a GPU with its driver; use device cpu",
+                  error == cudaSuccess ? "none visible" : cudaGetErrorString(error));
   if (index >= devices)
-    throw_error(Code::runtime,
-                "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its "
-                "own; start fewer ranks",
-                devices, index);
+    throw_runtime(
+        "device cuda: found {} CUDA devices, this is rank {} of the machine, and every rank needs one of its own; "
+        "start fewer ranks",
+        devices, index);
   // cuBLAS reads it at start-up. Without it LibTorch refuses products in deterministic mode.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    throw_error(Code::runtime,
-                "device cuda: LibTorch's CUDA library does not load: {}; unpack the wheels of NVIDIA libraries that "
-                "torch 2.11.0 names (beside torch/, into nvidia/), or set LD_LIBRARY_PATH to where they are",
-                dlerror());
+    throw_runtime(
+        "device cuda: LibTorch's CUDA library does not load: {}; unpack the wheels of NVIDIA libraries that torch "
+        "2.11.0 names (beside torch/, into nvidia/), or set LD_LIBRARY_PATH to where they are",
+        dlerror());
   c10::cuda::set_device(static_cast<c10::DeviceIndex>(index));
   at::globalContext().lazyInitDevice(at::kCUDA);
   cudaMemPool_t pool{};  // for the kernels' scratch memory; by default each synchronisation would release it
@@ -124,8 +124,7 @@ std::int64_t visible_devices() {
 at::Device open_device(const std::string& name, std::int64_t) {
   if (name == "cpu") return at::kCPU;
   if (name != "cuda") throw_usage("device: found {}, allowed are cpu and cuda", name);
-  throw_error(Code::runtime,
-              "device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
+  throw_runtime("device cuda: found a build without CUDA, allowed here is cpu; build with cmake --preset cuda");
 }
 
 Fingerprint device_facts(at::Device) { return {{"device", "cpu"}}; }

@@ -65,16 +65,16 @@ std::string Executor::attention_backend() const {
 void Executor::check_issued(const OpInstance& instance, double rows) const {
   const Op& op = *instance.op;
   if (static_cast<bool>(issued_) != op.asynchronous())
-    throw_error(Code::runtime, "rank {}: op {} {} a collective, the step program says otherwise", rank_, instance.id(),
-                issued_ ? "issued" : "did not issue");
+    throw_runtime("rank {}: op {} {} a collective, the step program says otherwise", rank_, instance.id(),
+                  issued_ ? "issued" : "did not issue");
   if (!issued_) return;
   const IssuedCollective& issued = communicators_.last_issued();
   const double bytes = op.collective.bytes.at(rows);
   if (issued.kind != op.kind || issued.axis != op.collective.axis || static_cast<double>(issued.bytes) != bytes)
-    throw_error(Code::runtime,
-                "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}",
-                rank_, instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind),
-                bytes, to_string(op.collective.axis));
+    throw_runtime(
+        "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}", rank_,
+        instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind), bytes,
+        to_string(op.collective.axis));
 }
 
 StepResult Executor::run_step(std::int64_t step, double learning_rate, const std::function<Microbatch(int)>& load) {

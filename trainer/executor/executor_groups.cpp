@@ -106,7 +106,7 @@ void Executor::optimizer_step() {
                                            : wt_adamw(stream_of(group.master), p, m, group.exp_avg_sq.data_ptr<float>(),
                                                       g, n, learning_rate_, o.beta1, o.beta2, o.eps, o.weight_decay,
                                                       step_, static_cast<float>(scale));
-    if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+    if (status != WT_OK) throw_runtime("{}", wt_kernel_error());
   }
   losses_.zero_();
   for (std::int64_t depth = 0; depth < cross_entropy_.size(0); ++depth)

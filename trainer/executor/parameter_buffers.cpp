@@ -133,8 +133,7 @@ void ParameterBuffers::clear_head_gradient() {
 
 ShardedGroup& ParameterBuffers::adapter_group() {
   const auto found = std::ranges::find(groups_, Group::adapter, [](const ShardedGroup& g) { return g.layout.group; });
-  if (found == groups_.end())
-    throw_error(Code::runtime, "the run has no adapter; fix trainer/executor/parameter_buffers.cpp");
+  if (found == groups_.end()) throw_runtime("the run has no adapter; fix trainer/executor/parameter_buffers.cpp");
   return *found;
 }
 

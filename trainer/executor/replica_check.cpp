@@ -99,12 +99,11 @@ void ReplicaCheck::check_state(std::int64_t step) {
 void ReplicaCheck::end(std::int64_t step, const std::vector<std::int64_t>& wrong, const std::string& what) {
   const std::int64_t rank = communicators_.rank();
   if (!holds(wrong, rank)) communicators_.barrier();  // wrong ranks never reach it, so that the others name them
-  throw_error(
-      Code::silent,
-      "rank {} on node {}: step {}: its {} are not those of its replicas{}; what was saved before was compared; "
-      "exchange the node and go on from there",
-      rank, node_name(rank), step, what,
-      wrong.size() > 1 ? fmt::format(", which of ranks {} is wrong is not known", fmt::join(wrong, " ")) : "");
+  throw_error(Code::silent,
+              "rank {} on node {}: step {}: its {} are not those of its replicas{}; what was saved before was "
+              "compared; exchange the node and go on from there",
+              rank, node_name(rank), step, what,
+              wrong.size() > 1 ? fmt::format(", which of ranks {} is wrong is not known", fmt::join(wrong, " ")) : "");
 }
 
 }  // namespace wt

@@ -149,7 +149,7 @@ void damage(const StrikeContext& c) {
 }
 
 void corrupt_tensor(const StrikeContext& c) {
-  if (!armed->tensors) throw_error(Code::runtime, "no tensors are there to be corrupted at {}", c.strike.at);
+  if (!armed->tensors) throw_runtime("no tensors are there to be corrupted at {}", c.strike.at);
   armed->tensors(c.event.what, [&](HostNumbers numbers) { c.log.add(c.strike, corrupt(numbers, c.event.what)); });
 }
 
@@ -181,7 +181,7 @@ void strike(ArmedEvent& e, std::int64_t step) {
       _exit(e.event.what.status);
     case FaultKind::exception:
       c.log.add(c.strike, {{"pid", getpid()}});
-      throw_error(Code::runtime, "rank {}: {} of step {}: an injected exception", c.strike.rank, c.strike.at, step);
+      throw_runtime("rank {}: {} of step {}: an injected exception", c.strike.rank, c.strike.at, step);
     case FaultKind::slow:
       return slow_down(e, c);
     case FaultKind::damage:

@@ -39,7 +39,7 @@ void overwrite(const fs::path& file, const std::function<void(std::string&)>& ch
   stream.seekg(static_cast<std::streamoff>(middle)).read(part.data(), static_cast<std::streamsize>(part.size()));
   change(part);
   stream.seekp(static_cast<std::streamoff>(middle)).write(part.data(), static_cast<std::streamsize>(part.size()));
-  if (!stream.flush()) throw_error(Code::runtime, "{}: could not be damaged", file.string());
+  if (!stream.flush()) throw_runtime("{}: could not be damaged", file.string());
 }
 
 std::vector<fs::path> sorted(const fs::path& folder, const std::string& prefix, const std::string& suffix) {
@@ -115,7 +115,7 @@ void wait_for_checkpoint(const fs::path& checkpoints, std::int64_t step) {
     if (std::string name; std::getline(in, name) && name >= folder.filename().string()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  throw_error(Code::runtime, "{}: not there after a minute", folder.string());
+  throw_runtime("{}: not there after a minute", folder.string());
 }
 
 json damage_newest(const fs::path& checkpoints, FileDamage damage) {

@@ -170,8 +170,8 @@ class Agent {
     const GenerationEnd& end = record.end;
     if (refused(end)) refuse(end);
     if (stop_requested() != 0)
-      throw_error(Code::runtime, "stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
-                  who_and_how(end));
+      throw_runtime("stopped by signal {}; {} meanwhile, the newest checkpoint stays", stop_requested(),
+                    who_and_how(end));
     // A rank that ends before all train again mostly ends for the same cause.
     const bool another = !std::exchange(regrouping_, false);
     if (another && failures_ >= options_.max_restarts)
@@ -228,8 +228,7 @@ class Agent {
     const double until = steady_s() + seconds;
     while (steady_s() < until) {
       if (stop_requested() != 0)
-        throw_error(Code::runtime, "stopped by signal {} while waiting for nodes; the newest checkpoint stays",
-                    stop_requested());
+        throw_runtime("stopped by signal {} while waiting for nodes; the newest checkpoint stays", stop_requested());
       pause_briefly();
     }
   }
@@ -262,7 +261,7 @@ void end_with_launcher() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (std::to_string(getppid()) == parent) return;
   // A script between the two is none.
-  if (!is_running(std::atoi(parent.c_str()))) throw_error(Code::runtime, "the launcher {} is gone", parent);
+  if (!is_running(std::atoi(parent.c_str()))) throw_runtime("the launcher {} is gone", parent);
 }
 
 AgentResult train_with_agent(const AgentOptions& options) {
@@ -276,7 +275,7 @@ void run_ranks(const std::vector<std::string>& command, std::int64_t ranks) {
   const GenerationEnd end = run_generation({.command = command, .world = ranks}, none);
   if (end.how != GenerationEnd::How::failed) return;
   if (refused(end)) refuse(end);
-  throw_error(Code::runtime, "{}; see its message above", who_and_how(end));
+  throw_runtime("{}; see its message above", who_and_how(end));
 }
 
 }  // namespace wt

@@ -247,8 +247,7 @@ class Watched {
   void heed_notice() {
     if (grace_.over(processes_.running(), asked_)) {
       processes_.kill_all();
-      throw_error(Code::runtime, "stopped by signal {}; the ranks are gone, the newest checkpoint stays",
-                  stop_requested());
+      throw_runtime("stopped by signal {}; the ranks are gone, the newest checkpoint stays", stop_requested());
     }
   }
 

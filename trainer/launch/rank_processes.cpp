@@ -77,8 +77,7 @@ void RankProcesses::stop(const std::function<bool(std::int64_t)>& which, double 
   std::string left;
   for (const auto& [pid, rank] : stopped)
     left += fmt::format("{}rank {} (process {})", left.empty() ? "" : ", ", rank, pid);
-  throw_error(
-      Code::runtime,
+  throw_runtime(
       "{} cannot be killed: still there {:g} s after SIGKILL, waiting for a device or a file system; nothing is "
       "started in its place; restart the machine, then start the run again",
       left, patience_s);

@@ -28,8 +28,7 @@ class OwnStore : public SharedStore {
  public:
   void set(const std::string& key, const std::string& value) override { (*values_)[key] = value; }
   std::string get(const std::string& key) override {
-    if (!has(key))
-      throw_error(Code::runtime, "rehearsal: key '{}' is asked of another rank; a rehearsal has none", key);
+    if (!has(key)) throw_runtime("rehearsal: key '{}' is asked of another rank; a rehearsal has none", key);
     return values_->at(key);
   }
   bool has(const std::string& key) override { return values_->contains(key); }
@@ -53,8 +52,8 @@ void copy_cyclically(Tensor to, const Tensor& from) {
 
 void check_rows(const OpInstance& op, const char* what, const Tensor& rows, const std::vector<std::int64_t>& split) {
   if (const std::int64_t sum = std::accumulate(split.begin(), split.end(), std::int64_t{0}); sum != rows.size(0))
-    throw_error(Code::runtime, "rehearsal: op {}: {} {} rows are split into {}; fix the executor's counts", op.id(),
-                rows.size(0), what, sum);
+    throw_runtime("rehearsal: op {}: {} {} rows are split into {}; fix the executor's counts", op.id(), rows.size(0),
+                  what, sum);
 }
 
 }  // namespace
@@ -80,22 +79,20 @@ void RehearsalCommunicators::begin_step(std::int64_t step) {
 
 void RehearsalCommunicators::end_step() const {
   if (issued_ != collectives_.size())
-    throw_error(Code::runtime, "rehearsal: step {} issued {} collectives, its program has {}; {} is missing", step_,
-                issued_, collectives_.size(), collectives_[issued_].id());
+    throw_runtime("rehearsal: step {} issued {} collectives, its program has {}; {} is missing", step_, issued_,
+                  collectives_.size(), collectives_[issued_].id());
 }
 
 const OpInstance& RehearsalCommunicators::next(OpKind kind, Axis axis, const Tensor& tensor) {
   last_ = {kind, axis, static_cast<std::int64_t>(tensor.nbytes())};
   if (issued_ == collectives_.size())
-    throw_error(Code::runtime, "rehearsal: step {} issued {} over axis {} after the last collective of its program, {}",
-                step_, to_string(kind), to_string(axis),
-                collectives_.empty() ? "which has none" : collectives_.back().id());
+    throw_runtime("rehearsal: step {} issued {} over axis {} after the last collective of its program, {}", step_,
+                  to_string(kind), to_string(axis), collectives_.empty() ? "which has none" : collectives_.back().id());
   const OpInstance& op = collectives_[issued_++];
   const Amount& bytes = op.op->collective.bytes;  // bytes that depend on rows are checked by the executor
   if (op.op->kind != kind || op.op->collective.axis != axis ||
       (bytes.per_row == 0 && bytes.fixed != static_cast<double>(last_.bytes)))
-    throw_error(
-        Code::runtime,
+    throw_runtime(
         "rehearsal: issued {} of {} bytes over axis {}, the step program has {} there: {} of {} bytes over axis {}",
         to_string(kind), last_.bytes, to_string(axis), op.id(), to_string(op.op->kind), bytes.fixed,
         to_string(op.op->collective.axis));

@@ -188,10 +188,9 @@ int train(const TrainOptions& o) {
 
 void add_train_command(CLI::App& app, int& status) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App* command =
-      app.add_subcommand("train",
-                         "Train a MoE model on local ranks, or as one rank under torchrun --no-python\nExample: "
-                         "windtunnel train configs/runs/demo.yaml -o out/train");
+  CLI::App* command = app.add_subcommand("train",
+                                         "Train a MoE model on local ranks, or as one rank under torchrun "
+                                         "--no-python\nExample: windtunnel train configs/runs/demo.yaml -o out/train");
   command->add_option("RUN", options->run, "Run file (YAML)");
   command->add_option("-o,--output", options->folder, "Folder for metrics, trace, profile, routing and checkpoints")
       ->required();

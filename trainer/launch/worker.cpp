@@ -235,8 +235,8 @@ void Worker::agree(const RunSpec& run, Executor& executor, Communicators& commun
   if (!joins) {
     if (now_.done > done) now_ = before_last_;
     if (now_.done != done)
-      throw_error(Code::runtime, "rank {}: has done {} steps, others {}; they can be one apart", communicators.rank(),
-                  now_.done, done);
+      throw_runtime("rank {}: has done {} steps, others {}; they can be one apart", communicators.rank(), now_.done,
+                    done);
     before_.restore(done, executor.groups());
   }
   if (!some_join) return;
@@ -333,7 +333,7 @@ RankEnd Worker::train(const RankEnvironment& environment, RankWatch& watch) {
   }
   if (after == AfterStep::regroup) {
     const auto next = watch.wait_for_next(/*planned=*/true);
-    if (!next) throw_error(Code::runtime, "rank {}: no membership follows that others know of", environment.rank);
+    if (!next) throw_runtime("rank {}: no membership follows that others know of", environment.rank);
     return leave(next);
   }
   if (after == AfterStep::end) return end_on_request(run, *communicators, checkpoints);

@@ -11,8 +11,8 @@ namespace wt {
 std::vector<std::int64_t> choose_experts(const std::vector<std::int64_t>& counts, std::int64_t tokens,
                                          std::int64_t top_k, std::uint64_t seed) {
   if (std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != tokens * top_k)
-    throw_error(Code::runtime, "forced routing: found {} rows, needs tokens x top_k = {}; fix the counts",
-                std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), tokens * top_k);
+    throw_runtime("forced routing: found {} rows, needs tokens x top_k = {}; fix the counts",
+                  std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), tokens * top_k);
   std::vector<std::int64_t> place(static_cast<std::size_t>(tokens));
   std::iota(place.begin(), place.end(), std::int64_t{0});
   std::mt19937_64 generator(seed);

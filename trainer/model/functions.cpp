@@ -22,8 +22,8 @@ template <class... Others>
 WtStream stream_of_all(const Tensor& first, const Others&... others) {
   const auto same = [&first](const Tensor& other) {
     if (other.device() != first.device())
-      throw_error(Code::runtime, "kernel inputs: found {} beside {}, allowed is one device; move them together",
-                  other.device().str(), first.device().str());
+      throw_runtime("kernel inputs: found {} beside {}, allowed is one device; move them together",
+                    other.device().str(), first.device().str());
   };
   (same(others), ...);
   return stream_of(first);
@@ -254,22 +254,21 @@ WtStream stream_of(const Tensor& tensor) {
   if (tensor.is_cpu()) return {-1, nullptr};
 #ifdef WT_CUDA
   if (tensor.is_cuda()) return {tensor.get_device(), c10::cuda::getCurrentCUDAStream(tensor.get_device()).stream()};
-  throw_error(Code::runtime, "kernel input: found a tensor on {}, allowed are cpu and cuda", tensor.device().str());
+  throw_runtime("kernel input: found a tensor on {}, allowed are cpu and cuda", tensor.device().str());
 #else
-  throw_error(Code::runtime,
-              "kernel input: found a tensor on {}, allowed is cpu; build with cmake --preset cuda for CUDA",
-              tensor.device().str());
+  throw_runtime("kernel input: found a tensor on {}, allowed is cpu; build with cmake --preset cuda for CUDA",
+                tensor.device().str());
 #endif
 }
 
 WtDtype dtype_of(const Tensor& tensor) {
   if (tensor.scalar_type() == at::kFloat) return WT_FP32;
   if (tensor.scalar_type() == at::kBFloat16) return WT_BF16;
-  throw_error(Code::runtime, "kernel input: found {}, needs fp32 or bf16", c10::toString(tensor.scalar_type()));
+  throw_runtime("kernel input: found {}, needs fp32 or bf16", c10::toString(tensor.scalar_type()));
 }
 
 void check_kernel(WtStatus status) {
-  if (status != WT_OK) throw_error(Code::runtime, "{}", wt_kernel_error());
+  if (status != WT_OK) throw_runtime("{}", wt_kernel_error());
 }
 
 RopeTable RopeTable::make(const ModelSpec& m, std::int64_t seq) {

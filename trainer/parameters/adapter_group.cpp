@@ -27,8 +27,8 @@ AdaptedRows rows_of_tensor(const std::vector<WeightPiece>& pieces, const std::st
   out.first = theirs.begin()->first;
   for (const auto& [ours, other] : theirs) out.theirs.push_back(other);
   if (theirs.rbegin()->first - out.first + 1 != out.out())
-    throw_error(Code::runtime, "{}: its rows do not follow each other in ours; fix {}", tensor,
-                "trainer/parameters/adapter_group.cpp");
+    throw_runtime("{}: its rows do not follow each other in ours; fix {}", tensor,
+                  "trainer/parameters/adapter_group.cpp");
   return out;
 }
 
@@ -78,8 +78,8 @@ GroupLayout adapter_layout(const ModelSpec& model, const LoraSpec& lora) {
     add(rows.factor("B"), {rows.out(), lora.rank}, kZeros);
   }
   if (const std::int64_t said = adapter_shape(model, lora).elements(); out.elements != said)
-    throw_error(Code::runtime, "the adapter's group holds {} elements, the step program says {}; fix {}", out.elements,
-                said, "trainer/parameters/adapter_group.cpp");
+    throw_runtime("the adapter's group holds {} elements, the step program says {}; fix {}", out.elements, said,
+                  "trainer/parameters/adapter_group.cpp");
   out.copied = true;
   out.shard_elements = out.state_elements = out.elements;
   return out;

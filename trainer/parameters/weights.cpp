@@ -218,9 +218,8 @@ GroupLayout group_layout(const ModelSpec& m, const Layout& layout, Group group, 
       break;
   }
   if (out.elements != group_elements(m, layout, group, layer))
-    throw_error(Code::runtime,
-                "{} group holds {} elements, the step program says {}; fix trainer/parameters/weights.cpp",
-                to_string(group), out.elements, group_elements(m, layout, group, layer));
+    throw_runtime("{} group holds {} elements, the step program says {}; fix trainer/parameters/weights.cpp",
+                  to_string(group), out.elements, group_elements(m, layout, group, layer));
   if (group == Group::router_bias) {
     out.copied = true;
     out.shard_elements = out.state_elements = out.elements;
@@ -284,8 +283,7 @@ at::Tensor Slot::find(std::string_view name) const {
 
 const at::Tensor& Slot::operator[](std::string_view name) const {
   const auto it = std::ranges::find(names, name);
-  if (it == names.end())
-    throw_error(Code::runtime, "a block's weights have no '{}'; fix trainer/parameters/weights.cpp", name);
+  if (it == names.end()) throw_runtime("a block's weights have no '{}'; fix trainer/parameters/weights.cpp", name);
   return leaves[static_cast<std::size_t>(it - names.begin())];
 }
 

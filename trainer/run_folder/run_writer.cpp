@@ -54,7 +54,7 @@ std::int64_t RunWriter::cut_back(std::string_view name) {
 }
 
 void RunWriter::check(const std::ofstream& out, const char* name) const {
-  if (!out) throw_error(Code::runtime, "{}: could not be written; free space", (folder_ / name).string());
+  if (!out) throw_runtime("{}: could not be written; free space", (folder_ / name).string());
 }
 
 void RunWriter::step(const std::string& line) {

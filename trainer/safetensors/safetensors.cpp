@@ -65,8 +65,7 @@ class File {
     return fstat(fd_, &s) == 0 ? s.st_size : -1;
   }
   [[noreturn]] void fail(const char* what) const {
-    throw_error(Code::runtime, "{}: could not be {}: {}; free space or raise the limit", path_.string(), what,
-                std::strerror(errno));
+    throw_runtime("{}: could not be {}: {}; free space or raise the limit", path_.string(), what, std::strerror(errno));
   }
 
  private:
@@ -79,8 +78,7 @@ std::string header_of(const std::vector<OutgoingTensor>& tensors) {
   json header = json::object(), parts = json::object(), checksums = json::object();
   std::int64_t offset = 0;
   for (const OutgoingTensor& t : tensors) {
-    if (header.contains(t.key))
-      throw_error(Code::runtime, "{}: twice in one safetensors file; write its parts to several", t.key);
+    if (header.contains(t.key)) throw_runtime("{}: twice in one safetensors file; write its parts to several", t.key);
     header[t.key] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {offset, offset + t.bytes()}}};
     parts[t.key] = {{"saved_offsets", t.offsets.empty() ? std::vector<std::int64_t>(t.shape.size(), 0) : t.offsets}};
     checksums[t.key] = hex(XXH3_64bits(t.values, static_cast<std::size_t>(t.bytes())));

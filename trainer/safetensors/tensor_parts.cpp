@@ -60,7 +60,7 @@ void add_rectangles(const Shape& shape, Shape prefix, std::int64_t begin, std::i
 
 std::vector<Rectangle> rectangles(const Shape& shape, std::int64_t begin, std::int64_t count) {
   if (begin < 0 || count < 0 || begin + count > elements_of(shape))
-    throw_error(Code::runtime, "values {}..{} of a tensor of {} values", begin, begin + count, elements_of(shape));
+    throw_runtime("values {}..{} of a tensor of {} values", begin, begin + count, elements_of(shape));
   std::vector<Rectangle> out;
   if (count == 0) return out;
   if (shape.empty()) return {{{}, {}, 0, 1}};

@@ -17,8 +17,7 @@ AwsCredentials credentials_of_json(const std::string& text, const std::string& s
   AwsCredentials found{text_at(document, "AccessKeyId"), text_at(document, "SecretAccessKey"),
                        text_at(document, token_key)};
   if (found.access_key.empty() || found.secret_key.empty())
-    throw_error(Code::runtime,
-                "{}: found no AccessKeyId and SecretAccessKey, needs JSON with both; check what it gives", source);
+    throw_runtime("{}: found no AccessKeyId and SecretAccessKey, needs JSON with both; check what it gives", source);
   found.expires = expiration_time(text_at(document, "Expiration"), source);
   return found;
 }
@@ -53,8 +52,7 @@ std::time_t expiration_time(const std::string& text, const std::string& source) 
   std::tm utc{};
   const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
   if (end == nullptr)
-    throw_error(Code::runtime,
-                "{}: found an Expiration that is no time, needs 2026-01-31T12:00:00Z; check what it gives", source);
+    throw_runtime("{}: found an Expiration that is no time, needs 2026-01-31T12:00:00Z; check what it gives", source);
   return timegm(&utc);
 }
 
@@ -78,9 +76,9 @@ AwsCredentials credentials_of_web_identity(HttpClient& http, const std::string& 
   AwsCredentials credentials{found.child_value("AccessKeyId"), found.child_value("SecretAccessKey"),
                              found.child_value("SessionToken")};
   if (response.status != 200 || credentials.access_key.empty() || credentials.secret_key.empty())
-    throw_error(Code::runtime, "{}: no credentials for {}: status {} {}; check the role's trust and the token file {}",
-                url_host(request.url), role, response.status, document.select_node("//Error/Code").node().child_value(),
-                token_file);
+    throw_runtime("{}: no credentials for {}: status {} {}; check the role's trust and the token file {}",
+                  url_host(request.url), role, response.status,
+                  document.select_node("//Error/Code").node().child_value(), token_file);
   credentials.expires = expiration_time(found.child_value("Expiration"), url_host(request.url));
   return credentials;
 }
@@ -88,8 +86,7 @@ AwsCredentials credentials_of_web_identity(HttpClient& http, const std::string& 
 AwsCredentials credentials_of_process(const std::string& command) {
   const ProcessOutput said = run_for_output({.words = {"/bin/sh", "-c", command}});
   if (said.status != 0)
-    throw_error(Code::runtime, "credential_process: ended with status {}; run it by hand and see what it says",
-                *said.status);
+    throw_runtime("credential_process: ended with status {}; run it by hand and see what it says", *said.status);
   return credentials_of_json(said.text, "credential_process", "SessionToken");
 }
 
@@ -106,8 +103,8 @@ std::optional<AwsCredentials> credentials_of_container(HttpClient& http) {
   request.timeout_s = 10, request.connect_timeout_s = 2, request.direct = true, request.at_most = 1 << 16;
   const HttpResponse response = http.send(request);
   if (response.status != 200)
-    throw_error(Code::runtime, "{}: no credentials of the container: status {}; check its role", url_host(request.url),
-                response.status);
+    throw_runtime("{}: no credentials of the container: status {}; check its role", url_host(request.url),
+                  response.status);
   return credentials_of_json(response.body, url_host(request.url), "Token");
 }
 
@@ -132,8 +129,8 @@ std::optional<AwsCredentials> credentials_of_instance(HttpClient& http) {
   role.url += percent_encoded(response.body.substr(0, response.body.find('\n')));
   response = ask_instance(http, role);
   if (response.status != 200)
-    throw_error(Code::runtime, "{}: no credentials of the instance's role: status {}; check the role",
-                url_host(endpoint), response.status);
+    throw_runtime("{}: no credentials of the instance's role: status {}; check the role", url_host(endpoint),
+                  response.status);
   return credentials_of_json(response.body, url_host(endpoint), "Token");
 }
 

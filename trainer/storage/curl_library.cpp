@@ -10,12 +10,11 @@ namespace {
 CurlLibrary open_curl() {
   void* opened = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr)
-    throw_error(Code::runtime, "libcurl.so.4 cannot be opened ({}), network storage needs it; install libcurl4",
-                dlerror());
+    throw_runtime("libcurl.so.4 cannot be opened ({}), network storage needs it; install libcurl4", dlerror());
   const auto find = [&]<class F>(const char* name, F& function) {
     function = reinterpret_cast<F>(dlsym(opened, name));
     if (function == nullptr)
-      throw_error(Code::runtime, "libcurl.so.4 has no {}, needs libcurl 7.85 or newer; install libcurl4", name);
+      throw_runtime("libcurl.so.4 has no {}, needs libcurl 7.85 or newer; install libcurl4", name);
   };
   decltype(&curl_global_init) global_init = nullptr;
   CurlLibrary curl;
@@ -30,7 +29,7 @@ CurlLibrary open_curl() {
   find("curl_slist_append", curl.slist_append);
   find("curl_slist_free_all", curl.slist_free_all);
   if (global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-    throw_error(Code::runtime, "libcurl.so.4 cannot be initialised, network storage needs it; reinstall libcurl4");
+    throw_runtime("libcurl.so.4 cannot be initialised, network storage needs it; reinstall libcurl4");
   return curl;
 }
 

@@ -79,8 +79,8 @@ std::optional<std::uint64_t> FileStore::size(const std::string& name) {
   if (status.type() == fs::file_type::not_found) return std::nullopt;
   if (status.type() == fs::file_type::regular)
     if (const auto bytes = fs::file_size(path, failed); !failed) return bytes;
-  throw_error(Code::runtime, "{}: found what is no file that can be read{}{}, needs a file; move it away",
-              path.string(), failed ? ": " : "", failed ? failed.message() : "");
+  throw_runtime("{}: found what is no file that can be read{}{}, needs a file; move it away", path.string(),
+                failed ? ": " : "", failed ? failed.message() : "");
 }
 
 std::string FileStore::read(const std::string& name, std::uint64_t at_most) {
@@ -88,8 +88,7 @@ std::string FileStore::read(const std::string& name, std::uint64_t at_most) {
   if (const auto bytes = size(name); !bytes)
     fail_missing(path);
   else if (*bytes > at_most)
-    throw_error(Code::runtime, "{}: found {} bytes, allowed are {}; is it the right file?", path.string(), *bytes,
-                at_most);
+    throw_runtime("{}: found {} bytes, allowed are {}; is it the right file?", path.string(), *bytes, at_most);
   return read_file(path, "a file");
 }
 
@@ -129,8 +128,7 @@ std::vector<StoreEntry> FileStore::list(const std::string& prefix) {
     if (const auto bytes = entry->file_size(none); !none) found.push_back({name, bytes});
   }
   if (failed)
-    throw_error(Code::runtime, "{}: cannot be listed: {}; check the folder and your rights", folder_.string(),
-                failed.message());
+    throw_runtime("{}: cannot be listed: {}; check the folder and your rights", folder_.string(), failed.message());
   std::ranges::sort(found, {}, &StoreEntry::name);
   return found;
 }
@@ -140,7 +138,7 @@ void FileStore::remove(const std::string& name) {
   const fs::path path = path_of(name);
   if (!fs::is_directory(path, failed)) fs::remove(path, failed);
   if (failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory)
-    throw_error(Code::runtime, "{}: not removed: {}; check your rights", path.string(), failed.message());
+    throw_runtime("{}: not removed: {}; check your rights", path.string(), failed.message());
   // A bucket has no folders, so folders that become empty are removed.
   for (fs::path parent = path.parent_path(); parent != folder_ && parent.string().size() > folder_.string().size();
        parent = parent.parent_path())

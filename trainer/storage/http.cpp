@@ -132,8 +132,8 @@ void set_up(CURL* handle, Exchange& exchange, curl_slist* headers) {
   const HttpRequest& request = exchange.request;
   const auto set = [&](CURLoption option, auto value) {
     if (curl_library().easy_setopt(handle, option, value) != CURLE_OK)
-      throw_error(Code::runtime, "{}: libcurl does not take option {}, needs 7.85 or newer; install libcurl4",
-                  url_host(request.url), static_cast<int>(option));
+      throw_runtime("{}: libcurl does not take option {}, needs 7.85 or newer; install libcurl4", url_host(request.url),
+                    static_cast<int>(option));
   };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -228,14 +228,14 @@ HttpResponse HttpClient::send(const HttpRequest& request) {
   const auto headers = header_list(request);
   const HoldFileSizeSignal hold;  // for to_file
   CurlHandle handle = handles_->take();
-  if (!handle) throw_error(Code::runtime, "{}: libcurl makes no handle; free memory", host);
+  if (!handle) throw_runtime("{}: libcurl makes no handle; free memory", host);
   Exchange exchange{request, given_up_};
   set_up(handle.get(), exchange, headers.get());
   const CURLcode code = curl_library().easy_perform(handle.get());
   if (exchange.local_error != 0) {
     const auto& file = request.to_file ? *request.to_file : *request.body_file;
-    throw_error(Code::runtime, "{}: not {}: {}; check its disk", file.name, request.to_file ? "written" : "read",
-                std::generic_category().message(exchange.local_error));
+    throw_runtime("{}: not {}: {}; check its disk", file.name, request.to_file ? "written" : "read",
+                  std::generic_category().message(exchange.local_error));
   }
   if (exchange.too_long)
     throw HttpFailed(host, code, fmt::format("it is longer than the {} bytes allowed", most_bytes(exchange)));

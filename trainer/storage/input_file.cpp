@@ -40,8 +40,8 @@ std::size_t InputFile::read_some(std::string& into) const {
 }
 
 void InputFile::fail(int error) const {
-  throw_error(Code::runtime, "{}: cannot be read: {}; check the file and its disk", path_.string(),
-              std::generic_category().message(error));
+  throw_runtime("{}: cannot be read: {}; check the file and its disk", path_.string(),
+                std::generic_category().message(error));
 }
 
 }  // namespace wt

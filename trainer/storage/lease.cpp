@@ -137,7 +137,7 @@ void StoreLease::wait_for_end_of(const Record& record, const std::function<bool(
   const double begin = steady_s();
   while (steady_s() - begin < terms_.lasts_s) {
     const bool asked_to_stop = wait_until(std::min(terms_.renewed_s, terms_.lasts_s) / 5, 0.05, stopped);
-    if (asked_to_stop) throw_error(Code::runtime, "{}: asked to end while it waits for the lease", place_->address());
+    if (asked_to_stop) throw_runtime("{}: asked to end while it waits for the lease", place_->address());
     const Record now = newest();
     if (now.number == record.number && now.text != record.text) refuse();
     if (now.number != record.number) return;  // given back, or taken: to be looked at anew

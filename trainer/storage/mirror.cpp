@@ -142,8 +142,7 @@ void CheckpointMirror::fetch_files(const fs::path& begun, std::uint64_t share, s
 fs::path CheckpointMirror::end_fetch(const fs::path& begun) {
   const fs::path partial = begun.parent_path(), target = partial.parent_path() / begun.filename();
   if (fs::exists(target))
-    throw_error(Code::runtime, "{}: is there already, needs a place without it; remove it or load from it",
-                target.string());
+    throw_runtime("{}: is there already, needs a place without it; remove it or load from it", target.string());
   fs::rename(begun, target);
   fs::remove_all(partial);
   return target;

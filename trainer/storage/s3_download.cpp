@@ -95,10 +95,10 @@ void S3Store::fetch(const std::string& name, const std::filesystem::path& to, do
   const HttpResponse response = client_.call(begin);
   moved();
   if (response.status == 416 && head(key).value_or(Head{}).bytes != 0)
-    throw StoreFailed(StoreFailed::Kind::other,
-                      fmt::format("{}/{}: found status 416 for its first bytes, needs them; does "
-                                  "another process write it?",
-                                  address(), name));
+    throw StoreFailed(
+        StoreFailed::Kind::other,
+        fmt::format("{}/{}: found status 416 for its first bytes, needs them; does another process write it?",
+                    address(), name));
   allocate(file, to, total);
   const std::string etag = response.header("etag");
   in_parallel(total == 0 ? 0 : (total - 1) / kPart_bytes, kConnections, given_up, [&](std::uint64_t i) {
@@ -111,10 +111,9 @@ void S3Store::fetch(const std::string& name, const std::filesystem::path& to, do
       return r.status == 412 || total_of(r, first, kPart_bytes) == total ? "" : "an answer to another range";
     };
     if (client_.call(part).status == 412)
-      throw StoreFailed(StoreFailed::Kind::damaged,
-                        fmt::format("{}/{}: changed while it was read, needs a file that stays; "
-                                    "read it again",
-                                    address(), name));
+      throw StoreFailed(
+          StoreFailed::Kind::damaged,
+          fmt::format("{}/{}: changed while it was read, needs a file that stays; read it again", address(), name));
     moved();
   });
   file.rename_to_target();

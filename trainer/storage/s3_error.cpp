@@ -119,10 +119,9 @@ StoreFailed s3_failure(const std::string& asked, const S3Error& error, const S3E
   for (const Explained& known : kExplained)
     if (error.code == known.code) {
       const bool nobody = known.kind == Kind::denied && !signer;
-      return told(known.kind,
-                  nobody ? "no credentials were found, so that the request was unsigned; set AWS_ACCESS_KEY_ID and "
-                           "AWS_SECRET_ACCESS_KEY, or another source (docs/s3.md)"
-                         : known.advice);
+      return told(known.kind, nobody ? "no credentials were found, so that the request was unsigned; set "
+                                       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source (docs/s3.md)"
+                                     : known.advice);
     }
   if (error.status == 401 || error.status == 403)
     return told(Kind::denied, signer ? kCheckRights : "no credentials were found; set AWS_ACCESS_KEY_ID (docs/s3.md)");

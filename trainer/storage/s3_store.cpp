@@ -44,9 +44,10 @@ std::optional<S3Store::Head> S3Store::head(const std::string& key) {
     why.also_taken = {404, 416};
     if (client_.call(why).status == 404) return std::nullopt;
     if (!again)
-      throw StoreFailed(StoreFailed::Kind::denied, fmt::format("HEAD s3://{}/{}: found status {}, although reading is "
-                                                               "allowed; check the bucket's policy",
-                                                               client_.address().bucket, key, response.status));
+      throw StoreFailed(
+          StoreFailed::Kind::denied,
+          fmt::format("HEAD s3://{}/{}: found status {}, although reading is allowed; check the bucket's policy",
+                      client_.address().bucket, key, response.status));
   }
 }
 

@@ -56,8 +56,8 @@ void S3Store::upload(const std::filesystem::path& from, const std::string& name)
   const InputFile in(from);
   const HttpFileRange file{in.fd(), 0, in.bytes(), from.string()};
   if (file.bytes > kMost_bytes)
-    throw_error(Code::runtime, "{}: found {} bytes, S3 takes {} in one file; use more ranks, so that each writes less",
-                from.string(), file.bytes, kMost_bytes);
+    throw_runtime("{}: found {} bytes, S3 takes {} in one file; use more ranks, so that each writes less",
+                  from.string(), file.bytes, kMost_bytes);
   if (file.bytes > 2 * kPart_bytes) return upload_parts(file, key);
   S3Call call{.method = "PUT", .key = key, .body_file = file};
   client_.call(call);

@@ -24,7 +24,7 @@ class Digest {
  public:
   explicit Digest(const EVP_MD* kind) : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
     if (!context_ || EVP_DigestInit_ex(context_.get(), kind, nullptr) != 1)
-      throw_error(Code::runtime, "OpenSSL refuses {}, S3 needs it; use its default provider", EVP_MD_get0_name(kind));
+      throw_runtime("OpenSSL refuses {}, S3 needs it; use its default provider", EVP_MD_get0_name(kind));
   }
   void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
   std::string hex_value() {
@@ -52,8 +52,8 @@ std::string digest_hex(const EVP_MD* kind, const HttpFileRange& range) {
     const ssize_t n = ::pread(range.fd, buffer.data(), want, static_cast<off_t>(range.offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
-      throw_error(Code::runtime, "{}: not read: {}; did another process change it?", range.name,
-                  n < 0 ? std::generic_category().message(errno) : "it has become shorter");
+      throw_runtime("{}: not read: {}; did another process change it?", range.name,
+                    n < 0 ? std::generic_category().message(errno) : "it has become shorter");
     digest.add({buffer.data(), static_cast<std::size_t>(n)});
     done += static_cast<std::uint64_t>(n);
   }
@@ -97,7 +97,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   unsigned n = 0;
   if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
            text.size(), value.data(), &n) == nullptr)
-    throw_error(Code::runtime, "OpenSSL refuses HMAC-SHA256, S3 needs it; use its default provider");
+    throw_runtime("OpenSSL refuses HMAC-SHA256, S3 needs it; use its default provider");
   return {reinterpret_cast<const char*>(value.data()), n};
 }
 

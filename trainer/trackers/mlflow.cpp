@@ -64,7 +64,7 @@ json metric_of(const TrackedValue& v, const TrackedStep& step) {
 std::filesystem::path id_file(const TrackedRun& run) { return run.folder / kMlflowFile; }
 
 [[noreturn]] void fail_unknown_answer() {
-  throw_error(Code::runtime, "found an answer without the fields of MLflow's API 2.0; check tracking_uri");
+  throw_runtime("found an answer without the fields of MLflow's API 2.0; check tracking_uri");
 }
 
 }  // namespace

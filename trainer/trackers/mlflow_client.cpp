@@ -87,7 +87,7 @@ void MlflowClient::fail(const std::string& call, const MlflowFault& fault) const
   const std::string said = fmt::format("{}: found status {}{}{}", call, fault.status,
                                        fault.code.empty() ? "" : " " + fault.code, ": " + fault.message);
   if (fault.permanent()) throw TrackerRefused(said);
-  throw_error(Code::runtime, "{}, needs 200", said);
+  throw_runtime("{}, needs 200", said);
 }
 
 }  // namespace wt

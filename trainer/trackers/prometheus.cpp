@@ -44,10 +44,10 @@ std::string prometheus_text(const std::string& run, const TrackedStep& step) {
 void PrometheusTracker::begin(const TrackedRun& run) {
   run_ = run.name;
   if (!fs::is_directory(folder_))
-    throw_error(Code::runtime,
-                "{}: found no folder there, needs the one that node_exporter reads "
-                "(--collector.textfile.directory); create it, or name it as loggers.prometheus.textfile_directory",
-                folder_.string());
+    throw_runtime(
+        "{}: found no folder there, needs the one that node_exporter reads (--collector.textfile.directory); create "
+        "it, or name it as loggers.prometheus.textfile_directory",
+        folder_.string());
   file_ = folder_ / ("windtunnel-" + as_file_name(run.name) + ".prom");
 }
 
@@ -57,14 +57,13 @@ void PrometheusTracker::log(std::span<const TrackedStep> steps) {
   if (text.empty()) return;
   write_file_atomically(file_, text);
   // node_exporter runs as a different user.
-  if (chmod(file_.c_str(), 0644) != 0)
-    throw_error(Code::runtime, "{}: cannot be made readable for all", file_.string());
+  if (chmod(file_.c_str(), 0644) != 0) throw_runtime("{}: cannot be made readable for all", file_.string());
 }
 
 void PrometheusTracker::end(TrackedEnd) {
   std::error_code failure;
   fs::remove(file_, failure);
-  if (failure) throw_error(Code::runtime, "{}: cannot be removed: {}", file_.string(), failure.message());
+  if (failure) throw_runtime("{}: cannot be removed: {}", file_.string(), failure.message());
 }
 
 }  // namespace wt

@@ -63,8 +63,7 @@ void TensorboardTracker::write(const std::string& records) {
   if (written_ > 0 || fs::exists(file_, absent)) fs::resize_file(file_, static_cast<std::uintmax_t>(written_));
   std::ofstream out(file_, std::ios::binary | std::ios::app);
   out << records << std::flush;
-  if (!out)
-    throw_error(Code::runtime, "{}: could not be written; free space, or make the folder writable", file_.string());
+  if (!out) throw_runtime("{}: could not be written; free space, or make the folder writable", file_.string());
   written_ += static_cast<std::int64_t>(records.size());
 }
 

@@ -74,7 +74,7 @@ void read(std::uint64_t mib) {
     std::uint64_t first_sum = 0, again_sum = 0;
     const auto [first_s, first_cpu_s] = read_all(folder, first_sum);
     const auto [again_s, again_cpu_s] = read_all(folder, again_sum);
-    if (first_sum != again_sum) throw_error(Code::runtime, "{}: read other tokens again, allowed are the same", codec);
+    if (first_sum != again_sum) throw_runtime("{}: read other tokens again, allowed are the same", codec);
     if (*codec == 0) uncompressed_s = again_s;
     std::cout << fmt::format("{:11}  {:10.2f}  {:11.0f}  {:8.2f}   {:11.0f}  {:8.2f}   {:18.2f}\n",
                              *codec == 0 ? "none" : codec,

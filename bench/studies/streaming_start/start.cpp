@@ -61,8 +61,8 @@ void start(const std::string& algorithm, bool proportions, std::int64_t shards, 
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   fmt::print(
-      "{:<6} {:<12} {:>7} shards {:>11} samples {:>4} canonical nodes: first batch {:6.2f} s ({:.2f} s of CPU), "
-      "next {:.3f} ms of CPU, resumed {:6.2f} s ({:.2f} s of CPU), {:5.2f} GB\n",
+      "{:<6} {:<12} {:>7} shards {:>11} samples {:>4} canonical nodes: first batch {:6.2f} s ({:.2f} s of CPU), next "
+      "{:.3f} ms of CPU, resumed {:6.2f} s ({:.2f} s of CPU), {:5.2f} GB\n",
       algorithm, proportions ? "proportions" : "whole", shards, sampler.epoch_size(), nodes, first.wall_s, first.cpu_s,
       thousand.cpu_s, resumed.wall_s, resumed.cpu_s, static_cast<double>(used.ru_maxrss) * 1024 / 1e9);
 }

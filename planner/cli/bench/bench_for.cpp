@@ -120,9 +120,8 @@ void keep_the_best(const Options& o, const PlanInputs& inputs, double seconds, S
 std::string memory_file(const std::string& name, const std::string& text) {
   const int descriptor = memfd_create(name.c_str(), 0);
   if (descriptor < 0 || write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    throw_error(Code::runtime,
-                "bench --for: a list of {} bytes could not be handed over (memfd_create); free some memory",
-                text.size());
+    throw_runtime("bench --for: a list of {} bytes could not be handed over (memfd_create); free some memory",
+                  text.size());
   return fmt::format("/proc/self/fd/{}", descriptor);
 }
 

@@ -76,10 +76,10 @@ void pack(const PackWords& words) {
 void add_data(CLI::App& app) {
   const Command data(app, "data", "Training data: text to Mosaic's MDS shards, and what a data set holds");
   data.require_subcommand();
-  const Command command = data.subcommand(
-      "pack",
-      "Pack text into MDS shards, by a Hugging Face tokenizer or byte by byte\nExample: windtunnel data "
-      "pack --text /usr/share/common-licenses -o out/data --seq-len 128");
+  const Command command =
+      data.subcommand("pack",
+                      "Pack text into MDS shards, by a Hugging Face tokenizer or byte by byte\nExample: windtunnel "
+                      "data pack --text /usr/share/common-licenses -o out/data --seq-len 128");
   auto o = std::make_shared<PackWords>();
   command.option("--text", o->text, "Text, .jsonl or .json files (also .gz), or folders of them").required();
   command.option("-o,--output", o->output, "Folder of the data set").required();

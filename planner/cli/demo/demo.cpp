@@ -63,8 +63,8 @@ void demo(const DemoOptions& options) {
 
 void add_demo(CLI::App& app) {
   const Command command(app, "demo",
-                        "Run the whole loop on this machine: train, measure, calibrate, predict, "
-                        "compare, plan, recover, report\nExample: windtunnel demo");
+                        "Run the whole loop on this machine: train, measure, calibrate, predict, compare, plan, "
+                        "recover, report\nExample: windtunnel demo");
   auto o = std::make_shared<DemoOptions>();
   command.option("-o,--output", o->folder, "Folder for everything the demo writes").shows_default();
   command.runs([o] { demo(*o); });

@@ -107,9 +107,9 @@ void drill(const Options& o) {
 }  // namespace
 
 void add_drill(CLI::App& app) {
-  const Command command(app, "drill",
-                        "Inject faults into a real run and prove that recovery is exact\nExample: "
-                        "windtunnel drill kill node-lost");
+  const Command command(
+      app, "drill",
+      "Inject faults into a real run and prove that recovery is exact\nExample: windtunnel drill kill node-lost");
   auto o = std::make_shared<Options>();
   command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
@@ -119,8 +119,8 @@ void add_drill(CLI::App& app) {
   command.flag("--simulate", o->simulate,
                "Start no ranks: what simulated months say of the scenarios, by times that a drill measured");
   command.option("--recovery", o->recovery,
-                 "With --simulate: those times, a file that a drill wrote or a preset of configs/faults/recovery; "
-                 "else the preset of the run's name");
+                 "With --simulate: those times, a file that a drill wrote or a preset of configs/faults/recovery; else "
+                 "the preset of the run's name");
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] { drill(*o); });
 }

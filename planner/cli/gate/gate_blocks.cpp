@@ -84,8 +84,7 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     }
   }
   if (!ended_well && profile.failures.empty()) {
-    if (filter.empty())
-      throw_error(Code::runtime, "gate run: {} could not be measured: {}", tree.commit.substr(0, 12), failure);
+    if (filter.empty()) throw_runtime("gate run: {} could not be measured: {}", tree.commit.substr(0, 12), failure);
     takes_filter_ = false;
     fmt::print(stderr, "gate run: the command fails with{} at its end; measuring everything each time\n",
                filter.substr(0, filter.find('=')));

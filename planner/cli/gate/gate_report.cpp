@@ -33,8 +33,8 @@ std::string settings(const GateResult& result) {
         "at all looks together.",
         o.alpha, o.relative_floor * 100, o.absolute_floor_s * 1e6);
   return fmt::format(
-      "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), more than {:g} % "
-      "and more than {:g} us.",
+      "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), more than {:g} % and more "
+      "than {:g} us.",
       o.alpha, o.separation_samples, o.relative_floor * 100, o.absolute_floor_s * 1e6);
 }
 

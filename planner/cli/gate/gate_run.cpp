@@ -50,8 +50,8 @@ void build(const GateTree& tree, const RunOptions& o, const std::filesystem::pat
   std::string failure;
   constexpr double kDay_s = 86400;
   if (!run_in_tree(tree, o.build, kDay_s, log, failure))
-    throw_error(Code::runtime, "gate run: {} could not be built in {}: {}", tree.commit.substr(0, 12),
-                tree.folder.string(), failure);
+    throw_runtime("gate run: {} could not be built in {}: {}", tree.commit.substr(0, 12), tree.folder.string(),
+                  failure);
 }
 
 void run(const RunOptions& o) {

@@ -66,7 +66,7 @@ GateTrees::GateTrees() {
   fs::create_directories(cache_, error);
   const fs::path lock = cache_.parent_path() / "lock";  // one for all repositories, which share the machine
   lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) throw_error(Code::runtime, "{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
+  if (lock_ < 0) throw_runtime("{}: cannot be written; set WINDTUNNEL_CACHE", lock.string());
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     close(lock_);
     throw_error(Code::undecided, "gate run: another one holds {}; two at once spoil one another, wait for its end",
@@ -97,8 +97,8 @@ GateTree GateTrees::tree(const std::string& revision) {
     git(folder, {"checkout", "--quiet", "--force", "--detach", commit});
   }
   if (git(folder, {"rev-parse", "HEAD"}) != commit)
-    throw_error(Code::runtime, "gate run: {} could not be checked out into {}; try: git worktree add --detach {} {}",
-                commit, folder.string(), folder.string(), commit);
+    throw_runtime("gate run: {} could not be checked out into {}; try: git worktree add --detach {} {}", commit,
+                  folder.string(), folder.string(), commit);
   fs::last_write_time(folder, fs::file_time_type::clock::now());
   remove_old_trees(cache_);
   return {folder, commit};

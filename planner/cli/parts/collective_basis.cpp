@@ -9,10 +9,10 @@ std::vector<std::string> collective_basis(const OpCost& times, const ClusterSpec
   if (basis.empty())
     return {fmt::format("Times of collectives: none in the profiles; published ones over {}.",
                         cluster.transport == "IB" ? "InfiniBand" : cluster.transport)};
-  basis.push_back(fmt::format(
-      "Collectives that a profile measured have their network in them: for them nic.latency and nic.transport ({}) of "
-      "cluster {} change nothing, its bandwidths do.",
-      cluster.transport, cluster.name));
+  basis.push_back(
+      fmt::format("Collectives that a profile measured have their network in them: for them nic.latency and "
+                  "nic.transport ({}) of cluster {} change nothing, its bandwidths do.",
+                  cluster.transport, cluster.name));
   return basis;
 }
 

@@ -42,11 +42,10 @@ std::filesystem::path make_folder(const std::string& folder) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure || !std::filesystem::is_directory(folder))
-    throw_error(Code::runtime, "-o {}: cannot be created: {}; needs a folder that can be written, choose another",
-                folder, failure ? failure.message() : "a file is in the way");
+    throw_runtime("-o {}: cannot be created: {}; needs a folder that can be written, choose another", folder,
+                  failure ? failure.message() : "a file is in the way");
   if (access(folder.c_str(), W_OK | X_OK) != 0)
-    throw_error(Code::runtime, "-o {}: {}; needs a folder that can be written, choose another", folder,
-                std::strerror(errno));
+    throw_runtime("-o {}: {}; needs a folder that can be written, choose another", folder, std::strerror(errno));
   return folder;
 }
 

@@ -90,8 +90,8 @@ Table policies_table(const PolicyTable& policies) {
                           numeric("least", "%"), numeric("most", "%"), numeric("variation", "%"),
                           numeric("finish, median", "days"), numeric("difference from restart from storage", "points")},
               .note = fmt::format(
-                  "Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: 90 % "
-                  "of traces do better. Difference: mean of the paired differences of goodput, and its 95 % interval.",
+                  "Derived: {} simulated traces of faults by wall clock, the same for every policy. P10: 90 % of "
+                  "traces do better. Difference: mean of the paired differences of goodput, and its 95 % interval.",
                   policies.traces)};
   for (const PolicyRow& row : policies.rows) {
     if (row.outcome) {

@@ -138,8 +138,8 @@ Section course(const RunHistory& run, const ThinnedSteps& points) {
     out.paragraphs.push_back(fmt::format(
         "Dashed lines are the {} places where the run was resumed. {}", run.starts.size() - 1,
         run.lost.empty() ? "No step was lost."
-                         : fmt::format("{} lost and done again: points show them as they were before. The "
-                                       "line shows each step as it was done last.",
+                         : fmt::format("{} lost and done again: points show them as they were before. The line shows "
+                                       "each step as it was done last.",
                                        grouped(run.lost.size(), "step") + (run.lost.size() == 1 ? " was" : " were"))));
   add_chart(out, run, points, {.title = "Loss", .value_axis = "loss"}, {{"loss", &StepLine::loss}});
   add_evaluations(out, run);

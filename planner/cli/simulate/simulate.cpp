@@ -98,8 +98,8 @@ void add_simulate(CLI::App& app) {
                  "Times from published measurements of the cluster's GPU, as this stack uses it (configs/stacks)");
   command
       .option("--routing", o->routing,
-              "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or "
-              "'balanced'; default: trained, as models train that are balanced as this one")
+              "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or 'balanced'; default: "
+              "trained, as models train that are balanced as this one")
       .one_a_mention();
   command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");

@@ -20,8 +20,8 @@ namespace {
   for (std::string& argument : rest) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execv(name.c_str(), argv.data());
-  throw_error(Code::runtime, "{}: cannot be run ({}); needs an executable of this machine; run ./windtunnel setup",
-              name, std::strerror(errno));
+  throw_runtime("{}: cannot be run ({}); needs an executable of this machine; run ./windtunnel setup", name,
+                std::strerror(errno));
 }
 
 void add_handover(CLI::App& app, const std::string& name, const std::string& description) {

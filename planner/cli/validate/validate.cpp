@@ -81,8 +81,8 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and times that know nothing of "
-          "its origin.",
+          "Every row is simulated as a user would, with the rows that its ranks had and times that know nothing of its "
+          "origin.",
       .baseline = "loads are balanced",
       .rows = judge_routing(rows, context, published,
                             [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),

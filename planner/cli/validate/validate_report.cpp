@@ -314,8 +314,8 @@ Report validation_report(const Validation& v) {
                     *model.median_ape * 100, *model.p90_ape * 100, *model.bias * 100, *model.coverage80 * 100);
     if (model.origins > 1) {
       report.answer = fmt::format(
-          "{} of {} measurements predicted; the mean over {} origins of their median errors is {:.1f} %, "
-          "where {} gives {:.1f} %.",
+          "{} of {} measurements predicted; the mean over {} origins of their median errors is {:.1f} %, where {} "
+          "gives {:.1f} %.",
           model.n, v.rows.size(), model.origins, *model.origin_median_ape * 100, v.baseline,
           *naive.origin_median_ape * 100);
       report.answer_range = fmt::format(

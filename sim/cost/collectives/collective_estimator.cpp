@@ -95,7 +95,7 @@ void CollectiveEstimator::refine(const Form& form, std::vector<CollectivePoint> 
   }
   const auto known = published_.find(form);
   if (known == published_.end())
-    throw_error(Code::runtime, "times of collectives: no published time of {}", words(form.first, form.second));
+    throw_runtime("times of collectives: no published time of {}", words(form.first, form.second));
   double log_share = 0;
   for (const auto& [link, times] : by_link) {
     const LinkConstants::Constants usual = known->second->links.constants(link, "");

@@ -103,8 +103,7 @@ KernelTimes::Answer KernelTimes::attention(const KernelTask& task, bool as_unkno
   if (!factor)
     return abstained(
         task.shape.op,
-        fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too "
-                    "different",
+        fmt::format("{} of '{}' not measured at other shapes or sources, and other libraries too few or too different",
                     task.shape.op, task.shape.implementation));
   Answer out;
   out.regime =

@@ -21,8 +21,8 @@ namespace {
 std::string reason(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void fail(const fs::path& path, const char* doing, int error) {
-  throw_error(Code::runtime, "{}: {} failed: {}; allowed is a writable place with room; free space or choose another",
-              path.string(), doing, reason(error));
+  throw_runtime("{}: {} failed: {}; allowed is a writable place with room; free space or choose another", path.string(),
+                doing, reason(error));
 }
 
 class Descriptor {
@@ -113,9 +113,8 @@ MappedFile::MappedFile(const fs::path& file) {
   if (size_ == 0) return;
   void* const mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, opened.get(), 0);
   if (mapped == MAP_FAILED) {
-    throw_error(Code::runtime,
-                "{}: mapping {} bytes failed: {}; allowed are files that fit the address space; see ulimit -v",
-                file.string(), size_, reason(errno));
+    throw_runtime("{}: mapping {} bytes failed: {}; allowed are files that fit the address space; see ulimit -v",
+                  file.string(), size_, reason(errno));
   }
   data_ = static_cast<const std::byte*>(mapped);
 }

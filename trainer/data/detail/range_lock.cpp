@@ -22,10 +22,10 @@ struct flock range_of(short kind, std::uint64_t place) {
 }
 
 [[noreturn]] void cannot_lock(const std::filesystem::path& file) {
-  throw_error(Code::runtime,
-              "{}: locking failed: {}; allowed is a folder that can be written, on a file system with locks; choose "
-              "another folder as `local`",
-              file.string(), std::generic_category().message(errno));
+  throw_runtime(
+      "{}: locking failed: {}; allowed is a folder that can be written, on a file system with locks; choose another "
+      "folder as `local`",
+      file.string(), std::generic_category().message(errno));
 }
 
 }  // namespace
