@@ -319,7 +319,7 @@ TEST_CASE("a verification goes on where the watch that began it died, and what d
   before.sweeps = {kThird, kThird};
   before.look(slow());
   CHECK(before.did.back() == "start layout-24.yaml");
-  Script after(0, shrinks_by(1.2), ledger_from_json(to_json(before.ladder.ledger()), "test"));
+  Script after(0, shrinks_by(1.2), ledger_from_json(nlohmann::json(before.ladder.ledger()), "test"));
   REQUIRE(after.ladder.verifies());
   CHECK(after.ladder.verifies()->first.rule == before.ladder.verifies()->first.rule);
   CHECK(after.ladder.verifies()->second == before.ladder.verifies()->second);
