@@ -1,4 +1,6 @@
 // The doors of the trainer's own side, which is linked with LibTorch: copies of the state in the memory of nodes.
+#include <nlohmann/json.hpp>
+
 #include "configs/base/error.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/base/text.hpp"
