@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -35,6 +36,7 @@ struct Slowness {
   double until_s;  ///< steady clock; 0 = until the end
   double computed_s = 0, waited_s = 0;
   int ops = 0;
+  bool over = false;
 };
 
 struct Armed {
@@ -42,7 +44,10 @@ struct Armed {
   FaultedRank self;
   StrikeLog log;
   std::deque<ArmedEvent> events;
-  std::vector<Slowness> slow;  ///< the last one acts; the ones before act again when it is over
+  /// The last one that is not over acts. Faults of a save begin on the checkpoint's thread, so `slow_lock` guards the
+  /// container. Elements never move, and the computing thread alone changes them.
+  std::deque<Slowness> slow;
+  std::mutex slow_lock;
   TensorAccess tensors;
   std::vector<pid_t> members;  ///< by rank; empty where processes still have their initial ranks
 };
@@ -126,6 +131,7 @@ void hang_thread(const StrikeContext& c) {
 
 void slow_down(const ArmedEvent& e, const StrikeContext& c) {
   c.log.add(c.strike, {{"factor", e.event.what.factor}});
+  const std::lock_guard lock(armed->slow_lock);
   armed->slow.push_back({c.strike, e.event.what.factor, e.event.lasts_s ? steady_s() + *e.event.lasts_s : 0});
 }
 
@@ -249,9 +255,21 @@ void pass_checkpoint_bytes(std::int64_t step, std::int64_t done, std::int64_t to
   });
 }
 
+namespace {
+
+Slowness* acting_slowness() {
+  const std::lock_guard lock(armed->slow_lock);
+  for (auto it = armed->slow.rbegin(); it != armed->slow.rend(); ++it)
+    if (!it->over) return &*it;
+  return nullptr;
+}
+
+}  // namespace
+
 void pass_computation(double seconds) {
-  if (!armed || armed->slow.empty()) return;
-  Slowness& slow = armed->slow.back();
+  Slowness* const acting = armed ? acting_slowness() : nullptr;
+  if (acting == nullptr) return;
+  Slowness& slow = *acting;
   constexpr int kProved = 20;  // samples of the proof, or as many as occur, at least one
   const bool over = slow.ops > 0 && slow.until_s > 0 && steady_s() > slow.until_s;
   if (!over) {
@@ -263,7 +281,7 @@ void pass_computation(double seconds) {
     armed->log.add(
         slow.strike,
         {{"factor", slow.factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
-  if (over) armed->slow.pop_back();
+  slow.over = over;
 }
 
 void give_tensors_to_faults(TensorAccess access) {
