@@ -1,9 +1,11 @@
 // The summary of a whole comparison: counts, exit status, one sentence.
 #include <fmt/core.h>
+#include <array>
 
 #include <algorithm>
 
 #include "bench/gate/gate.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 
 namespace wt {
@@ -18,9 +20,8 @@ std::size_t compared(const GateResult& result) {
 }  // namespace
 
 std::string to_string(Verdict verdict) {
-  static const char* const names[] = {"slower",       "failed", "missing", "incomparable",
-                                      "inconclusive", "faster", "new",     "same"};
-  return names[static_cast<int>(verdict)];
+  return word_for(verdict,
+                  std::array{"slower", "failed", "missing", "incomparable", "inconclusive", "faster", "new", "same"});
 }
 
 std::size_t GateResult::count(Verdict verdict) const {

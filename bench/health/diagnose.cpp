@@ -1,10 +1,12 @@
 #include <fmt/core.h>
+#include <array>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
 #include "bench/health/training.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
@@ -176,9 +178,8 @@ Diagnosis diagnose(const TrainingObservation& t, const DiagnosisOptions& o) {
 }
 
 std::string to_string(Ailment ailment) {
-  static const char* const names[] = {
-      "fine", "silent failure", "slow hardware", "imbalanced router", "starved of input", "undecided"};
-  return names[static_cast<int>(ailment)];
+  return word_for(ailment, std::array{"fine", "silent failure", "slow hardware", "imbalanced router",
+                                      "starved of input", "undecided"});
 }
 
 }  // namespace wt

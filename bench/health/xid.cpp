@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
@@ -132,18 +133,11 @@ XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
 }
 
 std::string to_string(Remedy action) {
-  static const char* const words[] = {"nothing",
-                                      "restart the application",
-                                      "look for the event before it",
-                                      "decode the registers in the message",
-                                      "look it up in NVIDIA's catalog",
-                                      "follow NVIDIA's NVLink workflow",
-                                      "drain jobs that use peer-to-peer traffic",
-                                      "reset the GPU; replace it if this comes back",
-                                      "drain the node and reset the GPU",
-                                      "restart the bare-metal node",
-                                      "replace the GPU"};
-  return words[static_cast<int>(action)];
+  return word_for(action, std::array{"nothing", "restart the application", "look for the event before it",
+                                     "decode the registers in the message", "look it up in NVIDIA's catalog",
+                                     "follow NVIDIA's NVLink workflow", "drain jobs that use peer-to-peer traffic",
+                                     "reset the GPU; replace it if this comes back", "drain the node and reset the GPU",
+                                     "restart the bare-metal node", "replace the GPU"});
 }
 
 std::string to_string(NodeState state) {

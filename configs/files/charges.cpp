@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 
@@ -16,11 +17,10 @@ using Parse = double (*)(const std::string& text, const std::string& where);
 constexpr double kMost = 1e9;  // of any currency, for an hour or a terabyte; a larger amount is a typing error
 
 double parse_plain(const std::string& text, const std::string& where) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+  const auto value = parsed<double>(text);
+  if (!value || !std::isfinite(*value))
     throw_usage("{}: found '{}', needs a number, or two as [low, high]", where, text);
-  return value;
+  return *value;
 }
 
 /// The default date and source of a map's amounts.

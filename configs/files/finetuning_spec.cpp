@@ -1,9 +1,9 @@
 #include "configs/files/finetuning_spec.hpp"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 
+#include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -20,8 +20,8 @@ void read_prompts(YamlMap& map, FinetuningSpec& spec) {
     return;
   }
   const std::string_view digits = std::string_view(word).substr(word.starts_with(kLongPrompts) ? 8 : word.size());
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), spec.shortest_prompt);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || spec.shortest_prompt < 1)
+  spec.shortest_prompt = parsed<std::int64_t>(digits).value_or(0);
+  if (spec.shortest_prompt < 1)
     map.fail("target_prompts", fmt::format("found '{}', needs none, all, or 'length>=N' with N from 1", word));
   spec.prompts = FinetuningSpec::Prompts::long_ones;
 }

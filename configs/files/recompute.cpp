@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/recompute_mask.hpp"
 
@@ -50,11 +50,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// A whole number >= 0, or -1.
-std::int64_t number(const std::string& text) {
-  std::int64_t value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? value : -1;
-}
+std::int64_t number(const std::string& text) { return parsed<std::int64_t>(text).value_or(-1); }
 
 Recompute::Blocks blocks_from_string(const std::string& word) {
   using Which = Recompute::Blocks::Which;

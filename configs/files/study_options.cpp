@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/study_keys.hpp"
@@ -18,11 +18,10 @@ constexpr const char* kKeys[] = {"cluster", "gpus", "global_train_batch_size"};
 constexpr std::int64_t kMost = std::max(limits::kGpus, limits::kBatch);
 
 std::int64_t whole(const std::string& text, const std::string& all, const std::string& where) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMost)
+  const auto value = parsed<std::int64_t>(text);
+  if (!value || *value < 1 || *value > kMost)
     throw_usage("{}: found '{}', needs whole numbers from 1 to {}: 256, 256,512 or 256..4096", where, all, kMost);
-  return value;
+  return *value;
 }
 
 /// The text of a number, a range or a list of numbers; "" for any other value.

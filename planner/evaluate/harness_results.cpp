@@ -1,12 +1,12 @@
 #include "planner/evaluate/harness_results.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -16,9 +16,8 @@ using nlohmann::json;
 constexpr std::string_view kStandardError = "_stderr";
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t out = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return failed == std::errc() && end == text.data() + text.size() && out >= 0 ? std::optional(out) : std::nullopt;
+  const auto number = parsed<std::int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 /// A task's entry in one of lm-eval's maps; null if there is none.

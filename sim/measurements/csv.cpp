@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <string_view>
 
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
+#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
@@ -122,10 +122,8 @@ CsvTable read_csv(const std::filesystem::path& file, const std::vector<std::stri
 std::optional<double> number(const CsvTable& table, const CsvRow& row, std::size_t column, double lowest) {
   const std::string& cell = row.cells[column];
   if (cell.empty()) return std::nullopt;
-  double value = 0;
-  const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (failure != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value) || value < lowest ||
-      value > kLargest)
+  const auto value = parsed<double>(cell);
+  if (!value || !std::isfinite(*value) || *value < lowest || *value > kLargest)
     throw_usage("{}: line {}: column '{}': found '{}', needs a number from {} to {:g}", table.file.string(), row.line,
                 table.columns[column], cell, lowest, kLargest);
   return value;

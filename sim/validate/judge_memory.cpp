@@ -1,10 +1,12 @@
 #include "sim/validate/judge_memory.hpp"
 
 #include <fmt/format.h>
+#include <array>
 
 #include <map>
 #include <optional>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/fit/expert_loads.hpp"
@@ -19,13 +21,9 @@ namespace {
 
 std::string regime_of(const RunRow& row, bool described) {
   if (row.unusable.empty() && !described && !by_formula(row.memory_of)) return "peak, stack not described";
-  static const char* const words[] = {"not usable",
-                                      "peak allocated",
-                                      "peak reserved",
-                                      "peak, of what is not said",
-                                      "weights and optimizer of the layers",
-                                      "activations of the layers"};
-  return words[static_cast<int>(row.memory_of)];
+  return word_for(row.memory_of,
+                  std::array{"not usable", "peak allocated", "peak reserved", "peak, of what is not said",
+                             "weights and optimizer of the layers", "activations of the layers"});
 }
 
 double parameters_a_gpu(const RunRow& row) {

@@ -365,7 +365,7 @@ def secrets_are_sent_and_never_told(folder):
         echo = json.dumps({"error_code": "INVALID_PARAMETER_VALUE", "message": f"what is {header}, {SECRET}?\n"}).encode()
         for fault in (lambda call, n: None, lambda call, n: (400, echo), lambda call, n: (403, echo), lambda call, n: "reset"):
             with Stub(fault) as stub:
-                answer = fault("", 1)  # if it is good, the end does not wait for longer than it takes
+                answer = fault("", 1)
                 said = track(TRACK, folder, mlflow(stub.uri), lines(1, 2), end_s=30 if answer is None else 2, environment=environment)
                 assert all(headers["Authorization"] == header for _, _, headers in stub.seen)
                 coded = header.split(" ")[1]

@@ -148,6 +148,22 @@ TEST_CASE("a slowdown that had no end goes on when a later one is over") {
   CHECK(lines[3]["proof"]["waited_s"].get<double>() >= 0.04);
 }
 
+TEST_CASE("of two slowdowns the larger factor acts, and both are proved") {
+  const TempDirectory folder;
+  const std::string who = "who: {domain: node, index: 1}, when: {step: 2}, ";
+  arm(folder, who + "what: {kind: slow, factor: 4}}\n  - {" + who + "what: {kind: slow, factor: 2}", 3);
+  pass_fault_point(Place::begin, 2);
+  const double begin = steady_s();
+  for (int op = 0; op < 20; ++op) pass_computation(0.001);
+  CHECK(steady_s() - begin >= 20 * 3 * 0.001);
+  const auto lines = lines_of(folder / "strikes.jsonl");
+  REQUIRE(lines.size() == 4);
+  for (const std::size_t line : {2, 3}) {
+    CHECK(lines[line]["event"] == line - 2);
+    CHECK(lines[line]["proof"]["waited_s"].get<double>() >= 0.06);
+  }
+}
+
 TEST_CASE("one bit flips, or all becomes zero, and the value is read back") {
   FaultEffect what;
   std::vector<float> values{0.5F, 1.0F, 2.0F};

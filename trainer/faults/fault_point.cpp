@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
@@ -29,14 +31,13 @@ struct ArmedEvent {
   std::atomic<bool> struck{false};
 };
 
-/// One slowdown of this rank.
+/// A slowdown of this rank.
 struct Slowness {
   Strike strike;
   double factor;
-  double until_s;  ///< steady clock; 0 = until the end
-  double computed_s = 0, waited_s = 0;
+  double until_s;                       ///< steady clock; 0 = until the end
+  double computed_s = 0, waited_s = 0;  ///< of the ops since it began
   int ops = 0;
-  bool over = false;
 };
 
 struct Armed {
@@ -44,10 +45,8 @@ struct Armed {
   FaultedRank self;
   StrikeLog log;
   std::deque<ArmedEvent> events;
-  /// The last one that is not over acts. Faults of a save begin on the checkpoint's thread, so `slow_lock` guards the
-  /// container. Elements never move, and the computing thread alone changes them.
-  std::deque<Slowness> slow;
-  std::mutex slow_lock;
+  std::vector<Slowness> slow;  ///< those that are not over; the largest factor acts
+  std::mutex slow_lock;        ///< guards `slow`: the checkpoint's thread injects faults, too
   TensorAccess tensors;
   std::vector<pid_t> members;  ///< by rank; empty where processes still have their initial ranks
 };
@@ -257,31 +256,33 @@ void pass_checkpoint_bytes(std::int64_t step, std::int64_t done, std::int64_t to
 
 namespace {
 
-Slowness* acting_slowness() {
-  const std::lock_guard lock(armed->slow_lock);
-  for (auto it = armed->slow.rbegin(); it != armed->slow.rend(); ++it)
-    if (!it->over) return &*it;
-  return nullptr;
+void log_proof(const Slowness& slow) {
+  armed->log.add(
+      slow.strike,
+      {{"factor", slow.factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
 }
 
 }  // namespace
 
 void pass_computation(double seconds) {
-  Slowness* const acting = armed ? acting_slowness() : nullptr;
-  if (acting == nullptr) return;
-  Slowness& slow = *acting;
+  if (!armed) return;
   constexpr int kProved = 20;  // samples of the proof, or as many as occur, at least one
-  const bool over = slow.ops > 0 && slow.until_s > 0 && steady_s() > slow.until_s;
-  if (!over) {
-    const double begin = steady_s();
-    sleep_s((slow.factor - 1) * seconds);
-    slow.computed_s += seconds, slow.waited_s += steady_s() - begin, ++slow.ops;
+  const std::lock_guard lock(armed->slow_lock);
+  std::erase_if(armed->slow, [](const Slowness& slow) {
+    const bool over = slow.ops > 0 && slow.until_s > 0 && steady_s() > slow.until_s;
+    if (over && slow.ops < kProved) log_proof(slow);
+    return over;
+  });
+  if (armed->slow.empty()) return;
+  double factor = 1;
+  for (const Slowness& slow : armed->slow) factor = std::max(factor, slow.factor);
+  const double begin = steady_s();
+  sleep_s((factor - 1) * seconds);
+  const double waited_s = steady_s() - begin;
+  for (Slowness& slow : armed->slow) {
+    slow.computed_s += seconds, slow.waited_s += waited_s;
+    if (++slow.ops == kProved) log_proof(slow);
   }
-  if (over ? slow.ops < kProved : slow.ops == kProved)
-    armed->log.add(
-        slow.strike,
-        {{"factor", slow.factor}, {"ops", slow.ops}, {"computed_s", slow.computed_s}, {"waited_s", slow.waited_s}});
-  slow.over = over;
 }
 
 void give_tensors_to_faults(TensorAccess access) {

@@ -55,14 +55,14 @@ Validation validate_collectives(const Options& o) {
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
   std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   if (o.fit_on_file) reference.insert(reference.end(), rows.begin(), rows.end());
-  return {
-      .subject = "collectives",
-      .file = file,
-      .method =
-          "Every row is predicted as plans predict it, without the rows of its own (source, GPU, nodes, GPUs, fabric).",
-      .baseline = "bandwidth is constant",
-      .rows = judge_collectives(rows, reference),
-      .whole_sources = judge_collectives(rows, reference, LeftOut::origin)};
+  return {.subject = "collectives",
+          .file = file,
+          .method =
+              "Every row is predicted as plans predict it, without the rows of the same source, GPU, nodes, GPUs and "
+              "fabric.",
+          .baseline = "bandwidth is constant",
+          .rows = judge_collectives(rows, reference),
+          .whole_sources = judge_collectives(rows, reference, LeftOut::origin)};
 }
 
 std::vector<ModelSpec> known_models() {
@@ -81,8 +81,8 @@ Validation validate_routing(const Options& o) {
       .subject = "routing",
       .file = o.file,
       .method =
-          "Every row is simulated as a user would, with the rows that its ranks had and times that know nothing of its "
-          "origin.",
+          "Every row is simulated as a user would, with the rows that its ranks had. Nothing that its origin published "
+          "had a part in the times.",
       .baseline = "loads are balanced",
       .rows = judge_routing(rows, context, published,
                             [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
@@ -131,18 +131,19 @@ Validation validate_runs(const Options& o) {
                           [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }};
     return judge_runs(rows, published, asked);
   };
-  Validation v{.subject = "runs",
-               .file = o.file.empty() ? "all tables of training runs" : o.file,
-               .method =
-                   "Every row is simulated as a user would, by times that know nothing its origin published: no step "
-                   "and no benchmark.",
-               .baseline = "MFU is constant",
-               .rows = judged(LeftOutOfSteps::origin),
-               .unit = kSeconds,
-               .whole_sources = judged(LeftOutOfSteps::stack),
-               .whole = "stack",
-               .files = true,
-               .every_row = o.rows};
+  Validation v{
+      .subject = "runs",
+      .file = o.file.empty() ? "all tables of training runs" : o.file,
+      .method =
+          "Every row is simulated as a user would. Nothing that its origin published, step or benchmark, had a "
+          "part in the times.",
+      .baseline = "MFU is constant",
+      .rows = judged(LeftOutOfSteps::origin),
+      .unit = kSeconds,
+      .whole_sources = judged(LeftOutOfSteps::stack),
+      .whole = "stack",
+      .files = true,
+      .every_row = o.rows};
   v.steps = published.stack_fit().model();
   if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
   return v;

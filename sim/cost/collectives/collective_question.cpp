@@ -1,8 +1,10 @@
 #include "sim/cost/collectives/collective_question.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/files/data_sheet.hpp"
@@ -146,10 +148,7 @@ CollectiveForm form_of(OpKind kind) {
                                       : CollectiveForm::gather;
 }
 
-std::string to_string(CollectiveForm form) {
-  static const char* const names[] = {"all-reduce", "gather", "exchange"};
-  return names[static_cast<int>(form)];
-}
+std::string to_string(CollectiveForm form) { return word_for(form, std::array{"all-reduce", "gather", "exchange"}); }
 
 LinkLoad link_load(const CollectiveQuestion& q) {
   LinkLoad out;

@@ -1,10 +1,13 @@
 #include "sim/cost/ops/all_reduce.hpp"
 
+#include "configs/base/enum_words.hpp"
+
+#include <array>
+
 namespace wt {
 
 std::string to_string(AllReduce algorithm) {
-  static const char* const names[] = {"ring", "tree", "nvls", "nvls_tree", "hierarchical"};
-  return names[static_cast<int>(algorithm)];
+  return word_for(algorithm, std::array{"ring", "tree", "nvls", "nvls_tree", "hierarchical"});
 }
 
 std::optional<AllReduce> all_reduce_named(const std::string& name) {
