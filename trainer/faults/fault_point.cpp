@@ -44,11 +44,11 @@ struct Armed {
   Scenario scenario;
   FaultedRank self;
   StrikeLog log;
-  std::deque<ArmedEvent> events;
-  std::vector<Slowness> slow;  ///< those that are not over; the largest factor acts
-  std::mutex slow_lock;        ///< guards `slow`: the checkpoint's thread injects faults, too
-  TensorAccess tensors;
-  std::vector<pid_t> members;  ///< by rank; empty where processes still have their initial ranks
+  std::deque<ArmedEvent> events = {};
+  std::vector<Slowness> slow = {};  ///< those that are not over; the largest factor acts
+  std::mutex slow_lock = {};        ///< guards `slow`: the checkpoint's thread injects faults, too
+  TensorAccess tensors = {};
+  std::vector<pid_t> members = {};  ///< by rank; empty where processes still have their initial ranks
 };
 std::unique_ptr<Armed> armed;
 
@@ -219,7 +219,7 @@ int generations_before() {
 }
 
 void arm_faults(const Scenario& scenario, const FaultedRank& rank) {
-  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder), {}, {}, {}, {}});
+  armed.reset(new Armed{scenario, rank, StrikeLog(rank.folder)});
   FaultedRank& self = armed->self;
   self.generation += generations_before();
   const RankPlace place = place_of(self.rank, armed->self.node);
