@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "planner/recipes/model_names.hpp"
 #include "planner/recipes/translator.hpp"
@@ -13,21 +12,18 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& automodel_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"step_scheduler.max_steps", +[](RunSpec& r) { return &r.steps; }},
-      {"seed", +[](RunSpec& r) { return &r.seed; }},
-      {"distributed.tp_size", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
-      {"distributed.pp_size", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
-      {"distributed.cp_size", +[](RunSpec& r) { return &r.layout.context; }, 1},
-      {"distributed.ep_size", +[](RunSpec& r) { return &r.layout.expert; }, 1},
-      {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-      {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
-      {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-      {"lr_scheduler.lr_warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
-      {"clip_grad_norm.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kAutomodelRows{
+    {"step_scheduler.max_steps", +[](RunSpec& r) { return &r.steps; }},
+    {"seed", +[](RunSpec& r) { return &r.seed; }},
+    {"distributed.tp_size", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
+    {"distributed.pp_size", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
+    {"distributed.cp_size", +[](RunSpec& r) { return &r.layout.context; }, 1},
+    {"distributed.ep_size", +[](RunSpec& r) { return &r.layout.expert; }, 1},
+    {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
+    {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
+    {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
+    {"lr_scheduler.lr_warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
+    {"clip_grad_norm.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }}};
 
 const char* const kHere = "distributed.";
 const char* const kModelName = "model.config.pretrained_model_name_or_path";
@@ -108,7 +104,7 @@ void write_automodel(RecipeDraft& draft) {
   constexpr double kMinute = 60;
   draft.out.put("dist_env.backend", "nccl");
   draft.out.put("dist_env.timeout_minutes", static_cast<std::int64_t>(std::ceil(run.dist_timeout_s / kMinute)));
-  write_rows(automodel_rows(), draft);
+  write_rows(kAutomodelRows, draft);
   write_automodel_model(draft);
   write_automodel_layout(draft);
   draft.out.put("checkpoint.enabled", run.save);
@@ -146,8 +142,7 @@ void read_automodel_pipeline(RecipeReading& reading) {
   if (schedule == "dualpipev")
     l.schedule = Schedule::dualpipe_v;
   else if (schedule != "1f1b" && schedule != "interleaved1f1b")
-    reading.assume(
-        fmt::format("{}pp_schedule: found {}, taken as {}", pipeline, word, single ? "1f1b" : "interleaved1f1b"));
+    reading.assume("{}pp_schedule: found {}, taken as {}", pipeline, word, single ? "1f1b" : "interleaved1f1b");
   const std::int64_t layers = reading.run.model.layers, each = reading.in.integer(pipeline + "layers_per_stage", 0, 1);
   l.virtual_stages = single ? 1 : 2;
   if (each > 0 && !single) l.virtual_stages = std::max<std::int64_t>(2, (layers + each - 1) / each / l.pipeline);
@@ -164,11 +159,11 @@ void read_automodel_layout(RecipeReading& reading) {
   const std::string strategy = lower(reading.in.text(here + "strategy", "fsdp2"));
   const bool ddp = strategy == "ddp";
   if (!ddp && strategy != "fsdp2" && strategy != "megatron_fsdp")
-    reading.in.fail(here + "strategy", fmt::format("found {}, needs fsdp2, megatron_fsdp or ddp", strategy));
+    reading.in.fail(here + "strategy", "found {}, needs fsdp2, megatron_fsdp or ddp", strategy);
   l.replicate = ddp ? data / l.context : reading.in.integer(here + "dp_replicate_size", 1, 1);
   if (data / l.context % l.replicate != 0)
-    reading.in.fail(here + "dp_replicate_size",
-                    fmt::format("found {}, needs a divisor of dp_size = {}", l.replicate, data / l.context));
+    reading.in.fail(here + "dp_replicate_size", "found {}, needs a divisor of dp_size = {}", l.replicate,
+                    data / l.context);
   l.shard = data / l.replicate;
   l.reshard_after_forward = reading.in.boolean(here + "reshard_after_forward", l.pipeline == 1);
   l.reduce_every_microbatch = !reading.in.boolean(here + "defer_fsdp_grad_sync", true);
@@ -177,19 +172,19 @@ void read_automodel_layout(RecipeReading& reading) {
   l.whole_experts = l.tensor > 1 && reading.run.model.experts > 0;
   if (l.whole_experts && !l.sequence_parallel) {
     l.sequence_parallel = true;
-    reading.assume(here + "sequence_parallel: found none, taken as set: our tensor ranks need it with experts");
+    reading.assume("{}sequence_parallel: found none, taken as set: our tensor ranks need it with experts", here);
   }
   const AttentionSpec& attention = reading.run.model.attention;
   l.context_ring = l.context > 1 && !attention.any_local() && !attention.sinks;
   if (l.context > 1 && !l.context_ring)
-    reading.assume(here + "cp_size: found a ring with attention windows or sinks, taken as gathered keys and values");
+    reading.assume("{}cp_size: found a ring with attention windows or sinks, taken as gathered keys and values", here);
   const std::int64_t tensor = l.whole_experts ? l.tensor : 1;
   if (l.expert > 1 && l.shard * tensor % l.expert != 0) {
-    reading.assume(fmt::format("{}ep_size: found {} over replicas of {} ranks, taken as one replica of all", here,
-                               l.expert, l.shard * tensor));
+    reading.assume("{}ep_size: found {} over replicas of {} ranks, taken as one replica of all", here, l.expert,
+                   l.shard * tensor);
     l.shard *= std::exchange(l.replicate, 1);
   } else if (l.expert > 1 && l.replicate > 1) {
-    reading.assume(here + "ep_size: found experts that are dealt over replicas, taken as experts of each replica");
+    reading.assume("{}ep_size: found experts that are dealt over replicas, taken as experts of each replica", here);
   }
   reading.in.value(here + "moe.reshard_after_forward");
 }
@@ -202,7 +197,7 @@ void read_automodel_recompute(RecipeReading& reading) {
   else if (word == "selective")
     reading.run.layout.recompute = recompute_of({Module::products});
   else if (word != "false" && word != "none")
-    reading.in.fail(key, fmt::format("found {}, needs true, false, full or selective", word));
+    reading.in.fail(key, "found {}, needs true, false, full or selective", word);
 }
 
 void read_automodel_training(RecipeReading& reading) {
@@ -220,10 +215,9 @@ void read_automodel_training(RecipeReading& reading) {
     run.optimizer.beta1 = betas[0], run.optimizer.beta2 = betas[1];
   run.optimizer.final_lr_fraction = recipe_ratio(reading.in.number("lr_scheduler.min_lr", 0), run.optimizer.lr);
   const std::string decay = reading.in.text("lr_scheduler.lr_decay_style", "cosine");
-  if (decay != "cosine") reading.assume(fmt::format("lr_scheduler.lr_decay_style: found {}, taken as cosine", decay));
+  if (decay != "cosine") reading.assume("lr_scheduler.lr_decay_style: found {}, taken as cosine", decay);
   const std::string optimizer = reading.in.text("optimizer._target_", "torch.optim.AdamW");
-  if (!optimizer.ends_with("AdamW"))
-    reading.assume(fmt::format("optimizer._target_: found {}, taken as AdamW", optimizer));
+  if (!optimizer.ends_with("AdamW")) reading.assume("optimizer._target_: found {}, taken as AdamW", optimizer);
   run.save = reading.in.boolean("checkpoint.enabled", true);
   const std::int64_t interval = reading.in.integer("step_scheduler.ckpt_every_steps", 100, 1);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
@@ -241,7 +235,7 @@ void read_automodel(RecipeReading& reading) {
   run.seed = 42;  // recipes/llm/train_ft.py
   run.seed = static_cast<std::uint64_t>(reading.in.integer("rng.seed", 42));
   run.optimizer.beta2 = 0.999;  // torch.optim.AdamW
-  read_rows(automodel_rows(), reading);
+  read_rows(kAutomodelRows, reading);
   read_automodel_layout(reading);
   read_automodel_pipeline(reading);
   read_automodel_recompute(reading);
@@ -251,7 +245,7 @@ void read_automodel(RecipeReading& reading) {
   const std::string backend = reading.in.text(
       "model.backend.dispatcher", reading.in.boolean("model.backend.enable_deepep", false) ? "deepep" : "torch");
   const auto dispatcher = meaning_of(kBackends, backend);
-  if (!dispatcher) reading.assume(fmt::format("model.backend.dispatcher: found {}, taken as torch", backend));
+  if (!dispatcher) reading.assume("model.backend.dispatcher: found {}, taken as torch", backend);
   run.layout.dispatcher = run.layout.expert > 1 && dispatcher ? *dispatcher : Dispatcher::alltoall;
   if (run.model.experts > 0 && reading.in.boolean("model.backend.fake_balanced_gate", false))
     run.model.router.forced = RouterSpec::Forced::balanced;
@@ -260,11 +254,7 @@ void read_automodel(RecipeReading& reading) {
 
 }  // namespace
 
-const RecipeTranslator& automodel_translator() {
-  static const RecipeTranslator translator{"NeMo Automodel 0.7.0", "recipe.yaml",  false,
-                                           write_automodel,        read_automodel, settings_to_yaml,
-                                           settings_from_yaml};
-  return translator;
-}
+const RecipeTranslator kAutomodel{"NeMo Automodel 0.7.0", "recipe.yaml",     false, write_automodel, read_automodel,
+                                  settings_to_yaml,       settings_from_yaml};
 
 }  // namespace wt

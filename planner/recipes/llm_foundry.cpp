@@ -8,18 +8,15 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& foundry_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"max_seq_len", +[](RunSpec& r) { return &r.seq; }, 1},
-      {"global_train_batch_size", +[](RunSpec& r) { return &r.global_batch; }, 1},
-      {"seed", +[](RunSpec& r) { return &r.seed; }},
-      {"dist_timeout", +[](RunSpec& r) { return &r.dist_timeout_s; }},
-      {"autoresume", +[](RunSpec& r) { return &r.autoresume; }},
-      {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-      {"algorithms.gradient_clipping.clipping_threshold", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
-      {"save_num_checkpoints_to_keep", +[](RunSpec& r) { return &r.keep_checkpoints; }, -1}};
-  return rows;
-}
+const std::vector<RecipeRow> kFoundryRows{
+    {"max_seq_len", +[](RunSpec& r) { return &r.seq; }, 1},
+    {"global_train_batch_size", +[](RunSpec& r) { return &r.global_batch; }, 1},
+    {"seed", +[](RunSpec& r) { return &r.seed; }},
+    {"dist_timeout", +[](RunSpec& r) { return &r.dist_timeout_s; }},
+    {"autoresume", +[](RunSpec& r) { return &r.autoresume; }},
+    {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
+    {"algorithms.gradient_clipping.clipping_threshold", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
+    {"save_num_checkpoints_to_keep", +[](RunSpec& r) { return &r.keep_checkpoints; }, -1}};
 
 const std::string kFsdp = "fsdp_config.";
 
@@ -67,13 +64,13 @@ void read_foundry_layout(RecipeReading& reading) {
   const bool whole = strategy == "FULL_SHARD" || strategy == "HYBRID_SHARD",
              kept = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
   if (!whole && !kept && strategy != "NO_SHARD")
-    reading.in.fail(kFsdp + "sharding_strategy",
-                    fmt::format("found {}, needs FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD", strategy));
+    reading.in.fail(kFsdp + "sharding_strategy", "found {}, needs FULL_SHARD, SHARD_GRAD_OP, NO_SHARD or HYBRID_SHARD",
+                    strategy);
   l.reshard_after_forward = !kept;
   if (strategy == "NO_SHARD") l.replicate *= std::exchange(l.shard, 1);
   reading.run.pure_reduction = reading.in.text(kFsdp + "mixed_precision", "DEFAULT") == "PURE";
   if (reading.run.lora && reading.run.pure_reduction) {
-    reading.assume(kFsdp + "mixed_precision: found PURE, taken as DEFAULT: gradients of adapters are summed in fp32");
+    reading.assume("{}mixed_precision: found PURE, taken as DEFAULT: gradients of adapters are summed in fp32", kFsdp);
     reading.run.pure_reduction = false;
   }
   if (reading.in.boolean(kFsdp + "activation_cpu_offload", false))
@@ -106,7 +103,7 @@ void write_foundry(RecipeDraft& draft) {
   write_foundry_evaluation(draft);
   out.put("accumulate_train_batch_on_tokens", true);
   out.put("precision", precision_word(run));
-  write_rows(foundry_rows(), draft);
+  write_rows(kFoundryRows, draft);
   write_foundry_model(draft);
   write_foundry_layout(draft);
   write_foundry_optimizer(draft);
@@ -149,8 +146,8 @@ void fit_foundry_microbatch(RecipeReading& reading) {
   RunSpec& run = reading.run;
   const std::int64_t sequences = run.global_batch / run.layout.data_ranks();
   if (sequences < 1 || run.layout.microbatch <= sequences) return;
-  reading.assume(fmt::format("device_train_microbatch_size: found {}, taken as {}, the sequences that a rank has",
-                             run.layout.microbatch, sequences));
+  reading.assume("device_train_microbatch_size: found {}, taken as {}, the sequences that a rank has",
+                 run.layout.microbatch, sequences);
   run.layout.microbatch = sequences;
 }
 
@@ -167,7 +164,7 @@ void read_foundry(RecipeReading& reading) {
   run.name = reading.in.text("run_name", run.name);
   run.optimizer.clip_norm = 0;
   run.autoresume = false, run.keep_checkpoints = -1;
-  read_rows(foundry_rows(), reading);
+  read_rows(kFoundryRows, reading);
   read_foundry_batch(reading);
   read_foundry_model(reading);
   read_foundry_layout(reading);
@@ -203,10 +200,7 @@ Settings parse_foundry(const std::string& text, const std::string& origin) {
 
 }  // namespace
 
-const RecipeTranslator& llm_foundry_translator() {
-  static const RecipeTranslator translator{"LLM Foundry 0.22.0", "recipe.yaml",    false,        write_foundry,
-                                           read_foundry,         settings_to_yaml, parse_foundry};
-  return translator;
-}
+const RecipeTranslator kLlmFoundry{"LLM Foundry 0.22.0", "recipe.yaml",    false,        write_foundry,
+                                   read_foundry,         settings_to_yaml, parse_foundry};
 
 }  // namespace wt

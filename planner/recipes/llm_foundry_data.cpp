@@ -1,9 +1,8 @@
 // The data sets of an LLM Foundry recipe. Keys and defaults are Streaming's; our run files have the same keys.
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <string_view>
 
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
@@ -11,40 +10,35 @@ namespace wt {
 namespace {
 
 /// Keys of a data set that run files have, too.
-constexpr auto kDatasetKeys = std::to_array<std::string_view>({"remote",
-                                                               "local",
-                                                               "split",
-                                                               "download_retry",
-                                                               "download_timeout",
-                                                               "validate_hash",
-                                                               "keep_zip",
-                                                               "epoch_size",
-                                                               "sampling_method",
-                                                               "sampling_granularity",
-                                                               "batching_method",
-                                                               "shuffle",
-                                                               "shuffle_algo",
-                                                               "shuffle_seed",
-                                                               "shuffle_block_size",
-                                                               "num_canonical_nodes",
-                                                               "partition_algo",
-                                                               "replication",
-                                                               "predownload",
-                                                               "cache_limit"});
+constexpr std::string_view kDatasetKeys[]{"remote",
+                                          "local",
+                                          "split",
+                                          "download_retry",
+                                          "download_timeout",
+                                          "validate_hash",
+                                          "keep_zip",
+                                          "epoch_size",
+                                          "sampling_method",
+                                          "sampling_granularity",
+                                          "batching_method",
+                                          "shuffle",
+                                          "shuffle_algo",
+                                          "shuffle_seed",
+                                          "shuffle_block_size",
+                                          "num_canonical_nodes",
+                                          "partition_algo",
+                                          "replication",
+                                          "predownload",
+                                          "cache_limit"};
 constexpr std::int64_t kGpusOfNode = 8;
 constexpr const char* kTrainLoader = "train_loader.";
 
 bool is_dataset_key(const std::string& key) {
-  return key.starts_with("streams.") || std::ranges::find(kDatasetKeys, key) != kDatasetKeys.end();
+  return key.starts_with("streams.") || std::ranges::find(kDatasetKeys, key) != std::end(kDatasetKeys);
 }
 
 bool is_finetuning_key(const std::string& key) {
   return key == "target_prompts" || key == "target_responses" || key == "packing_ratio" || key == "eos_token_id";
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 /// Whether the loader is named finetuning. Marks the name as read if it is, or if it is text.
@@ -81,24 +75,24 @@ DatasetSpec read_foundry_dataset(RecipeReading& reading, const std::string& load
   };
   Settings keys = take_settings(reading, prefix, wanted);
   for (const char* key : {"target_prompts", "target_responses"})
-    if (keys.has(key)) keys.put(key, lower_case(keys.text(key, "")));
+    if (keys.has(key)) keys.put(key, lower(keys.text(key, "")));
   if (!keys.has("shuffle")) keys.put("shuffle", false);
   YamlMap map =
       YamlMap::from_text(settings_to_yaml(keys), reading.in.origin() + ": " + prefix.substr(0, prefix.size() - 1));
   DatasetSpec spec = read_dataset(map, finetuning);
   if (finetuning && !spec.finetuning->eos_token_id)
     reading.assume(
-        fmt::format("{}eos_token_id: found none; LLM Foundry ends each last response with its tokenizer's, and the run "
-                    "as the data do: name it where they do not",
-                    prefix));
+        "{}eos_token_id: found none; LLM Foundry ends each last response with its tokenizer's, and the run as the data "
+        "do: name it where they do not",
+        prefix);
   if (!keys.has("num_canonical_nodes")) {
     const bool many =
         spec.shuffle_algorithm == ShuffleAlgorithm::py1s || spec.shuffle_algorithm == ShuffleAlgorithm::py2s;
     const std::int64_t nodes = std::max<std::int64_t>(1, reading.run.layout.world() / kGpusOfNode);
     spec.num_canonical_nodes = nodes * (many ? 64 : 1);
     if (spec.num_canonical_nodes > 1)
-      reading.assume(fmt::format("{}num_canonical_nodes: taken as {}, for {} nodes of {} GPUs", prefix,
-                                 spec.num_canonical_nodes, nodes, kGpusOfNode));
+      reading.assume("{}num_canonical_nodes: taken as {}, for {} nodes of {} GPUs", prefix, spec.num_canonical_nodes,
+                     nodes, kGpusOfNode);
   }
   return spec;
 }
@@ -143,9 +137,9 @@ void read_foundry_data(RecipeReading& reading) {
                         reading.in.text("model.name", "mpt_causal_lm") == "mpt_causal_lm";
   if (data.packs() && !separate)
     reading.assume(
-        fmt::format("train_loader.dataset.packing_ratio: found {} without an mpt_causal_lm's attn_uses_sequence_id; "
-                    "examples of a sequence see one another there, in the run they do not",
-                    data.finetuning->packing_ratio));
+        "train_loader.dataset.packing_ratio: found {} without an mpt_causal_lm's attn_uses_sequence_id; examples of a "
+        "sequence see one another there, in the run they do not",
+        data.finetuning->packing_ratio);
 }
 
 }  // namespace wt

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <regex>
 
-#include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 
@@ -201,8 +200,8 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
   }
   for (const Settings::Entry& entry : reading.in.entries())
     if (reading.in.was_read(entry.key)) known.push_back(entry.key);
-  reading.in.fail(key, fmt::format("found a key that LLM Foundry 0.22.0 has not{}; fix it, or put it under variables",
-                                   did_you_mean(key, known)));
+  reading.in.fail(key, "found a key that LLM Foundry 0.22.0 has not{}; fix it, or put it under variables",
+                  did_you_mean(key, known));
 }
 
 }  // namespace
@@ -220,8 +219,8 @@ void account_for_foundry_keys(RecipeReading& reading) {
     const bool nothing = is_allowed(entry.value, row->allowed);
     const std::string found = fmt::format("{}: found {}", entry.key, value_in_words(entry.value));
     if (row->action == FoundryAction::refused && !nothing)
-      reading.in.fail(entry.key, fmt::format("found {}, needs {}: {}", value_in_words(entry.value),
-                                             row->allowed ? row->allowed : "none", row->reason));
+      reading.in.fail(entry.key, "found {}, needs {}: {}", value_in_words(entry.value),
+                      row->allowed ? row->allowed : "none", row->reason);
     reading.in.mark_read(entry.key);
     if (row->action == FoundryAction::refused || row->reason == nullptr || entry.value.is_null()) continue;
     // A missing key of the model changes the model.

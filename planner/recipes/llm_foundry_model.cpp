@@ -15,24 +15,18 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& mpt_rows() {
-  static const std::vector<RecipeRow> rows{{"model.n_layers", +[](RunSpec& r) { return &r.model.layers; }, 1},
-                                           {"model.d_model", +[](RunSpec& r) { return &r.model.d_model; }, 1},
-                                           {"model.n_heads", +[](RunSpec& r) { return &r.model.heads; }, 1},
-                                           {"model.vocab_size", +[](RunSpec& r) { return &r.model.vocab; }, 2},
-                                           {"model.norm_eps", +[](RunSpec& r) { return &r.model.norm_eps; }},
-                                           {"model.tie_word_embeddings", +[](RunSpec& r) { return &r.model.tied; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kMptRows{{"model.n_layers", +[](RunSpec& r) { return &r.model.layers; }, 1},
+                                      {"model.d_model", +[](RunSpec& r) { return &r.model.d_model; }, 1},
+                                      {"model.n_heads", +[](RunSpec& r) { return &r.model.heads; }, 1},
+                                      {"model.vocab_size", +[](RunSpec& r) { return &r.model.vocab; }, 2},
+                                      {"model.norm_eps", +[](RunSpec& r) { return &r.model.norm_eps; }},
+                                      {"model.tie_word_embeddings", +[](RunSpec& r) { return &r.model.tied; }}};
 
-const std::vector<RecipeRow>& moe_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"model.ffn_config.moe_num_experts", +[](RunSpec& r) { return &r.model.experts; }, 1},
-      {"model.ffn_config.moe_top_k", +[](RunSpec& r) { return &r.model.top_k; }, 1},
-      {"model.ffn_config.moe_loss_weight", +[](RunSpec& r) { return &r.model.router.aux_loss_weight; }},
-      {"model.ffn_config.moe_zloss_weight", +[](RunSpec& r) { return &r.model.router.z_loss_weight; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kMoeRows{
+    {"model.ffn_config.moe_num_experts", +[](RunSpec& r) { return &r.model.experts; }, 1},
+    {"model.ffn_config.moe_top_k", +[](RunSpec& r) { return &r.model.top_k; }, 1},
+    {"model.ffn_config.moe_loss_weight", +[](RunSpec& r) { return &r.model.router.aux_loss_weight; }},
+    {"model.ffn_config.moe_zloss_weight", +[](RunSpec& r) { return &r.model.router.z_loss_weight; }}};
 
 const std::string kAttention = "model.attn_config.", kFfn = "model.ffn_config.";
 
@@ -100,7 +94,7 @@ void read_rope(RecipeReading& reading) {
   const double factor = reading.in.number(kAttention + "rope_hf_config.factor", 1);
   if (kind == "no_scaling") return;
   if ((kind != "linear" && kind != "llama3") || !rope_kind_from_string(kind, scaling.kind)) {
-    reading.assume(fmt::format("{}rope_hf_config.type: found {}, taken as no_scaling", kAttention, kind));
+    reading.assume("{}rope_hf_config.type: found {}, taken as no_scaling", kAttention, kind);
     return;
   }
   scaling.factor = factor;
@@ -158,7 +152,7 @@ void write_mpt_ffn(RecipeDraft& draft) {
   out.put(kFfn + "mlp_type", m.gated() ? "glu" : "mlp");
   out.put(kFfn + "mlp_impl", "grouped");
   out.put(kFfn + "memory_optimized_mlp", true);
-  write_rows(moe_rows(), draft);
+  write_rows(kMoeRows, draft);
   out.put(kFfn + "moe_normalize_expert_weights", m.router.normalize ? Settings::Value(1) : Settings::Value());
   out.put(kFfn + "uniform_expert_assignment", m.router.forced == RouterSpec::Forced::balanced);
   out.put(kFfn + "moe_world_size", draft.run.layout.expert);
@@ -172,7 +166,7 @@ void read_mpt_ffn(RecipeReading& reading) {
   const bool moe = type == "mb_dmoe" || type == "mb_moe" || type == "torch_dmoe";
   const bool gated = moe ? reading.in.text(kFfn + "mlp_type", "mlp") == "glu" : type == "mptglu";
   if (!moe && type != "mptmlp" && type != "mptglu")
-    reading.in.fail(kFfn + "ffn_type", fmt::format("found {}, needs mptmlp, mptglu, mb_dmoe or mb_moe", type));
+    reading.in.fail(kFfn + "ffn_type", "found {}, needs mptmlp, mptglu, mb_dmoe or mb_moe", type);
   // MegaBlocks' default is the approximation by tanh (megablocks/layers/arguments.py).
   const bool tanh = reading.in.text(kFfn + "ffn_act_fn.approximate",
                                     moe && !reading.in.has(kFfn + "ffn_act_fn.name") ? "tanh" : "none") == "tanh";
@@ -182,25 +176,25 @@ void read_mpt_ffn(RecipeReading& reading) {
     m.activation =
         gated ? (tanh ? Activation::geglu_tanh : Activation::geglu) : (tanh ? Activation::gelu_tanh : Activation::gelu);
   else
-    reading.in.fail(kFfn + "ffn_act_fn.name", fmt::format("found {} in an FFN {} a gate, needs gelu{}", activation,
-                                                          gated ? "with" : "without", gated ? " or silu" : ""));
+    reading.in.fail(kFfn + "ffn_act_fn.name", "found {} in an FFN {} a gate, needs gelu{}", activation,
+                    gated ? "with" : "without", gated ? " or silu" : "");
   const double expansion = reading.in.number("model.expansion_ratio", 4);
   m.ffn = reading.in.integer(kFfn + "ffn_hidden_size",
                              static_cast<std::int64_t>(expansion * static_cast<double>(m.d_model)), 1);
   if (!moe) return;
   if (m.ffn_bias)
-    reading.assume(fmt::format(
-        "model.no_bias: found false with {}; MegaBlocks' one bias a layer ({} numbers) is left out", type, m.d_model));
+    reading.assume("model.no_bias: found false with {}; MegaBlocks' one bias a layer ({} numbers) is left out", type,
+                   m.d_model);
   m.ffn_bias = false;              // no bias for each expert
   m.router.aux_loss_weight = 0.1;  // megablocks/layers/arguments.py
   m.router.aux_of_microbatch = true;
   m.experts = 1, m.top_k = 1;
-  read_rows(moe_rows(), reading);
+  read_rows(kMoeRows, reading);
   const double power = reading.in.number(kFfn + "moe_normalize_expert_weights", 0);
   m.router.normalize = power > 0;
   if (power > 0 && power != 1)
     reading.in.fail(kFfn + "moe_normalize_expert_weights",
-                    fmt::format("found {}, needs 1 or none: our weights are divided by their sum", power));
+                    "found {}, needs 1 or none: our weights are divided by their sum", power);
   if (reading.in.boolean(kFfn + "uniform_expert_assignment", false)) m.router.forced = RouterSpec::Forced::balanced;
   run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
 }
@@ -209,7 +203,7 @@ void read_mpt(RecipeReading& reading) {
   ModelSpec& m = reading.run.model;
   m.name = reading.run.name;
   m.layers = 24, m.d_model = 2048, m.heads = 16, m.vocab = 50368, m.tied = true;  // configuration_mpt.py
-  read_rows(mpt_rows(), reading);
+  read_rows(kMptRows, reading);
   const std::string norm = reading.in.text("model.norm_type", "low_precision_layernorm");
   const bool bias = !reading.in.boolean("model.no_bias", false);
   m.norm = norm.find("rmsnorm") != std::string::npos ? Norm::rmsnorm : Norm::layernorm;
@@ -237,9 +231,9 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   if (folder)
     reading.run.load_path = name;
   else if (!name.empty())
-    reading.assume(fmt::format(
+    reading.assume(
         "model.pretrained: found true; weights are drawn by seed unless load_path names a folder with those of {}",
-        name));
+        name);
 }
 
 /// The adapter of an hf_causal_lm, if the recipe has one.
@@ -251,8 +245,8 @@ void read_peft(RecipeReading& reading) {
   if (keys.is_null()) return;
   const char* const dropout = "lora_dropout";
   if (keys.contains(dropout) && keys[dropout].is_number() && keys[dropout] > 0 && keys[dropout] < 1) {
-    reading.assume(fmt::format("{}{}: found {}, taken as 0: adapters are trained without dropout", prefix, dropout,
-                               keys[dropout].dump()));
+    reading.assume("{}{}: found {}, taken as 0: adapters are trained without dropout", prefix, dropout,
+                   keys[dropout].dump());
     keys.erase(dropout);
   }
   reading.run.lora = read_peft_config(YamlMap::from_text(keys.dump(), reading.in.origin() + ": model.peft_config"));
@@ -275,7 +269,7 @@ void write_foundry_model(RecipeDraft& draft) {
                 fmt::join(beyond, ", "));
   draft.out.put("model.name", "mpt_causal_lm");
   draft.out.put("model.init_device", m.experts > 0 ? "mixed" : "meta");
-  write_rows(mpt_rows(), draft);
+  write_rows(kMptRows, draft);
   draft.out.put("model.max_seq_len", m.learned_positions > 0 ? m.learned_positions : draft.run.seq);
   draft.out.put("model.head_dim", m.head_dim);
   draft.out.put("model.learned_pos_emb", m.learned_positions > 0);
@@ -295,7 +289,7 @@ void read_foundry_model(RecipeReading& reading) {
   const std::string kind = reading.in.text("model.name", "mpt_causal_lm");
   if (!reading.model && kind == "mpt_causal_lm") return read_mpt(reading);
   if (kind != "mpt_causal_lm" && kind != "hf_causal_lm")
-    reading.in.fail("model.name", fmt::format("found {}, needs mpt_causal_lm or hf_causal_lm: decoders alone", kind));
+    reading.in.fail("model.name", "found {}, needs mpt_causal_lm or hf_causal_lm: decoders alone", kind);
   reading.run.layout.expert = reading.in.integer(kFfn + "moe_world_size", 1, 1);
   read_hugging_face(reading, kind);
   read_peft(reading);
@@ -331,7 +325,7 @@ void read_foundry_recompute(RecipeReading& reading) {
   for (const auto& [word, blocks] : rules) {
     const auto module = meaning_of(kFoundryModules, word);
     if (!module) {
-      reading.assume(fmt::format("{}: found {}, taken as nothing", kTarget, word));
+      reading.assume("{}: found {}, taken as nothing", kTarget, word);
       continue;
     }
     const std::string every = fmt::format("first-{}", reading.run.model.layers);

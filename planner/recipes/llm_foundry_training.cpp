@@ -14,16 +14,13 @@ struct ScheduleKey {
   double OptimizerSpec::*field;
   double fallback;
 };
-const std::vector<ScheduleKey>& schedule_keys() {
-  static const std::vector<ScheduleKey> keys{
-      {ScheduleKind::cosine, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
-      {ScheduleKind::linear, "alpha_i", &OptimizerSpec::initial_lr_fraction, 1},
-      {ScheduleKind::linear, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
-      {ScheduleKind::constant, "alpha", &OptimizerSpec::initial_lr_fraction, 1},
-      {ScheduleKind::inverse_sqrt, "alpha_f_decay", &OptimizerSpec::final_lr_fraction, 0},
-      {ScheduleKind::inverse_sqrt, "alpha_f_cooldown", &OptimizerSpec::cooldown_lr_fraction, 0}};
-  return keys;
-}
+const std::vector<ScheduleKey> kScheduleKeys{
+    {ScheduleKind::cosine, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
+    {ScheduleKind::linear, "alpha_i", &OptimizerSpec::initial_lr_fraction, 1},
+    {ScheduleKind::linear, "alpha_f", &OptimizerSpec::final_lr_fraction, 0},
+    {ScheduleKind::constant, "alpha", &OptimizerSpec::initial_lr_fraction, 1},
+    {ScheduleKind::inverse_sqrt, "alpha_f_decay", &OptimizerSpec::final_lr_fraction, 0},
+    {ScheduleKind::inverse_sqrt, "alpha_f_cooldown", &OptimizerSpec::cooldown_lr_fraction, 0}};
 
 /// The common unit of a schedule, because Composer refuses a warm-up in another unit than the schedule's end: batches
 /// if all lengths are whole, else tokens.
@@ -82,9 +79,9 @@ FoundryClock::FoundryClock(RecipeReading& reading)
                        } catch (const Error&) {
                          if (!said_epoch_)
                            reading.assume(
-                               fmt::format("max_duration: found epochs of a data set that is not here ({}); an epoch "
-                                           "is taken as 1 batch: give batches, or import beside the data",
-                                           data.empty() ? "no train_loader.dataset.local" : data.folder().string()));
+                               "max_duration: found epochs of a data set that is not here ({}); an epoch is taken as 1 "
+                               "batch: give batches, or import beside the data",
+                               data.empty() ? "no train_loader.dataset.local" : data.folder().string());
                          said_epoch_ = true;
                          return 1;
                        }
@@ -104,7 +101,7 @@ double FoundryClock::batches(const std::string& key, const std::string& fallback
 std::int64_t FoundryClock::whole_batches(const std::string& key, std::int64_t fallback) const {
   const double exact = batches(key, fmt::format("{}ba", fallback));
   const double whole = std::ceil(exact - 1e-9);
-  if (whole - exact > 1e-9) reading_.assume(fmt::format("{}: found {} batches, taken as {}", key, exact, whole));
+  if (whole - exact > 1e-9) reading_.assume("{}: found {} batches, taken as {}", key, exact, whole);
   return static_cast<std::int64_t>(whole);
 }
 
@@ -116,8 +113,8 @@ void FoundryClock::assume_one_unit(const std::vector<std::string>& keys) const {
     const std::string text = reading_.in.text(key, "");
     const Duration found = read_foundry_duration(reading_, key, "");
     if (unit_of(found, whole_) != unit)
-      reading_.assume(fmt::format("{}: found {}, and an end in {}, which LLM Foundry refuses; taken as {} batches", key,
-                                  text, unit, batches(key, "")));
+      reading_.assume("{}: found {}, and an end in {}, which LLM Foundry refuses; taken as {} batches", key, text, unit,
+                      batches(key, ""));
   }
 }
 
@@ -140,7 +137,7 @@ void write_foundry_optimizer(RecipeDraft& draft) {
     draft.not_expressed.push_back(
         fmt::format("scheduler.t_max: found {} batches of {}, and LLM Foundry refuses one before the run's end",
                     o.schedule_steps, draft.run.steps));
-  for (const ScheduleKey& key : schedule_keys())
+  for (const ScheduleKey& key : kScheduleKeys)
     if (key.kind == o.schedule) out.put(std::string("scheduler.") + key.key, o.*key.field);
   if (o.schedule != ScheduleKind::inverse_sqrt) return;
   out.put("scheduler.t_scale", unit.text(o.scale_steps));
@@ -151,7 +148,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
   OptimizerSpec& o = reading.run.optimizer;
   const std::string name = reading.in.text("optimizer.name", "decoupled_adamw");
   if (name != "decoupled_adamw" && name != "decoupled_lionw")
-    reading.in.fail("optimizer.name", fmt::format("found {}, needs decoupled_adamw or decoupled_lionw", name));
+    reading.in.fail("optimizer.name", "found {}, needs decoupled_adamw or decoupled_lionw", name);
   const bool lion = name == "decoupled_lionw";
   o.kind = lion ? OptimizerKind::lionw : OptimizerKind::adamw;
   if (!reading.in.has("optimizer.lr")) o.lr = lion ? 1e-4 : 1e-3;
@@ -161,7 +158,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
   if (betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number())
     o.beta1 = betas[0], o.beta2 = betas[1];
   else if (!betas.is_null())
-    reading.in.fail("optimizer.betas", fmt::format("found {}, needs two numbers", betas.dump()));
+    reading.in.fail("optimizer.betas", "found {}, needs two numbers", betas.dump());
   const double decay = reading.in.number("optimizer.weight_decay", lion ? 0 : 1e-5);
   if (decay > 0 && o.lr == 0) reading.in.fail("optimizer.lr", "found 0, needs more: the decay is relative to it");
   o.weight_decay = recipe_ratio(decay, o.lr);
@@ -172,9 +169,10 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
        {ScheduleKind::cosine, ScheduleKind::linear, ScheduleKind::constant, ScheduleKind::inverse_sqrt})
     if (to_string(kind) == schedule) o.schedule = kind, known = true;
   if (!known)
-    reading.in.fail("scheduler.name", fmt::format("found {}, needs cosine_with_warmup, linear_decay_with_warmup, "
-                                                  "constant_with_warmup or inv_sqrt_with_warmup",
-                                                  schedule));
+    reading.in.fail(
+        "scheduler.name",
+        "found {}, needs cosine_with_warmup, linear_decay_with_warmup, constant_with_warmup or inv_sqrt_with_warmup",
+        schedule);
   o.first_step = 0;
   o.warmup_steps = clock.batches("scheduler.t_warmup", "0ba");
   o.schedule_steps = 0;
@@ -182,7 +180,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
     o.schedule_steps = clock.batches("scheduler.t_max", "1dur");
   else if (const double end = clock.whole(); end != std::floor(end))
     o.schedule_steps = end;  // it lies within the run's last batch
-  for (const ScheduleKey& key : schedule_keys())
+  for (const ScheduleKey& key : kScheduleKeys)
     if (key.kind == o.schedule) o.*key.field = reading.in.number(std::string("scheduler.") + key.key, key.fallback);
   if (o.schedule == ScheduleKind::inverse_sqrt) {
     o.scale_steps = clock.batches("scheduler.t_scale", "");
@@ -195,7 +193,7 @@ void read_foundry_optimizer(RecipeReading& reading, const FoundryClock& clock) {
 
   const std::string clipping = reading.in.text("algorithms.gradient_clipping.clipping_type", "norm");
   if (clipping != "norm")
-    reading.in.fail("algorithms.gradient_clipping.clipping_type", fmt::format("found {}, needs norm", clipping));
+    reading.in.fail("algorithms.gradient_clipping.clipping_type", "found {}, needs norm", clipping);
 }
 
 }  // namespace wt

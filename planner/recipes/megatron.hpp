@@ -43,8 +43,9 @@ class MegatronKeys {
   }
   std::vector<std::string> texts(const std::string& field) { return settings_.texts(key(field)); }
   Settings::Value value(const std::string& field) { return settings_.value(key(field)); }
-  [[noreturn]] void fail(const std::string& field, const std::string& message) const {
-    settings_.fail(key(field), message);
+  template <typename... Args>
+  [[noreturn]] void fail(const std::string& field, fmt::format_string<Args...> format, Args&&... args) const {
+    settings_.fail(key(field), format, std::forward<Args>(args)...);
   }
 
  private:

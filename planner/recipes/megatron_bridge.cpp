@@ -38,8 +38,7 @@ void write_bridge_optimizer(RecipeDraft& draft, MegatronKeys& keys) {
 void read_bridge_optimizer(RecipeReading& reading) {
   const std::string word = reading.in.text(kMoment, "torch.float32");
   const auto moments = meaning_of(kBridgeMoments, word);
-  if (!moments)
-    reading.in.fail(kMoment, fmt::format("found {}, needs torch.float32, bfloat16, float16 or uint8", word));
+  if (!moments) reading.in.fail(kMoment, "found {}, needs torch.float32, bfloat16, float16 or uint8", word);
   reading.run.precisions.moments = *moments;
   for (const char* key : {"main_params_dtype", "main_grads_dtype", "exp_avg_sq_dtype"})
     reading.in.text(std::string("optimizer.") + key, "");
@@ -82,8 +81,8 @@ ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
   const std::string preset = preset_named(&ModelNames::bridge, recipe);
   if (!preset.empty()) return read_model(preset);
   if (!reading.in.has("model.num_layers"))
-    reading.in.fail("recipe", fmt::format("found {}, which is no model of configs/models; give --model NAME",
-                                          recipe.empty() ? "none" : recipe));
+    reading.in.fail("recipe", "found {}, which is no model of configs/models; give --model NAME",
+                    recipe.empty() ? "none" : recipe);
   return {};
 }
 
@@ -110,7 +109,7 @@ void fill_in_usual(RecipeReading& reading, MegatronKeys& keys) {
                                      {"min_lr", 3e-5}}) {
     const bool dense = reading.run.model.experts == 0 && std::string(field).starts_with("expert");
     if (keys.has(field) || dense) continue;
-    reading.assume(fmt::format("{}: found none, which means the recipe's; taken as {}", keys.key(field), usual.dump()));
+    reading.assume("{}: found none, which means the recipe's; taken as {}", keys.key(field), usual.dump());
     keys.put(field, usual);
   }
 }
@@ -130,7 +129,7 @@ void read_bridge(RecipeReading& reading) {
       reading.in.text("mixed_precision", reading.in.mentions("mixed_precision") ? "fp32" : "bf16_mixed");
   const auto precision = meaning_of(kBridgePrecisions, word);
   if (!precision && word != "fp32")
-    reading.in.fail("mixed_precision", fmt::format("found {}, needs bf16_mixed or another of Megatron-Bridge's", word));
+    reading.in.fail("mixed_precision", "found {}, needs bf16_mixed or another of Megatron-Bridge's", word);
   set_precision(reading.run, precision ? *precision : "fp32");
   read_bridge_optimizer(reading);
 }
@@ -142,10 +141,7 @@ Settings parse_bridge(const std::string& text, const std::string& origin) {
 
 }  // namespace
 
-const RecipeTranslator& megatron_bridge_translator() {
-  static const RecipeTranslator translator{
-      "Megatron-Bridge 0.3.1", "pretrain.sh", true, write_bridge, read_bridge, nullptr, parse_bridge};
-  return translator;
-}
+const RecipeTranslator kMegatronBridge{
+    "Megatron-Bridge 0.3.1", "pretrain.sh", true, write_bridge, read_bridge, nullptr, parse_bridge};
 
 }  // namespace wt

@@ -13,14 +13,11 @@ struct NarrowFlags {
   const char* format;
   const char* recipe;
 };
-const std::vector<NarrowFlags>& narrow_flags() {
-  static const std::vector<NarrowFlags> flags{{"amp_fp8", "fp8-format", "hybrid", "tensorwise"},
-                                              {"amp_fp8", "fp8-format", "hybrid", "delayed"},
-                                              {"amp_fp8_blockwise", "fp8-format", "e4m3", "blockwise"},
-                                              {"amp_mxfp8", "fp8-format", "e4m3", "mxfp8"},
-                                              {"amp_nvfp4", "fp4-format", "e2m1", "nvfp4"}};
-  return flags;
-}
+const std::vector<NarrowFlags> kNarrowFlags{{"amp_fp8", "fp8-format", "hybrid", "tensorwise"},
+                                            {"amp_fp8", "fp8-format", "hybrid", "delayed"},
+                                            {"amp_fp8_blockwise", "fp8-format", "e4m3", "blockwise"},
+                                            {"amp_mxfp8", "fp8-format", "e4m3", "mxfp8"},
+                                            {"amp_nvfp4", "fp4-format", "e2m1", "nvfp4"}};
 
 const RecipeWords<NumberFormat> kMomentFormats{{"fp32", NumberFormat::fp32},
                                                {"bf16", NumberFormat::bf16},
@@ -33,7 +30,7 @@ void write_core_precision(RecipeDraft& draft, MegatronKeys& keys) {
     draft.out.put("fp16", true);
   else if (draft.run.precision == Precision::bf16)
     draft.out.put("bf16", true);
-  for (const NarrowFlags& narrow : narrow_flags())
+  for (const NarrowFlags& narrow : kNarrowFlags)
     if (word == narrow.precision && !draft.out.has(narrow.flag)) {
       draft.out.put(narrow.flag, narrow.format);
       draft.out.put(std::string(narrow.flag).substr(0, 3) + "-recipe", narrow.recipe);
@@ -54,17 +51,16 @@ void read_core_precision(RecipeReading& reading, MegatronKeys& keys) {
     if (!reading.in.has(kind + "-format")) continue;
     const std::string format = reading.in.text(kind + "-format", ""),
                       recipe = reading.in.text(kind + "-recipe", kind == "fp8" ? "delayed" : "nvfp4");
-    const auto& all = narrow_flags();
+    const auto& all = kNarrowFlags;
     const auto known = std::ranges::find_if(
         all, [&](const NarrowFlags& narrow) { return kind + "-format" == narrow.flag && recipe == narrow.recipe; });
     if (known == all.end())
-      reading.in.fail(kind + "-recipe",
-                      fmt::format("found {}, needs tensorwise, delayed, blockwise, mxfp8 or nvfp4", recipe));
+      reading.in.fail(kind + "-recipe", "found {}, needs tensorwise, delayed, blockwise, mxfp8 or nvfp4", recipe);
     set_precision(reading.run, known->precision);
   }
   const std::string moments = reading.in.text("exp-avg-dtype", "fp32");
   const auto format = meaning_of(kMomentFormats, moments);
-  if (!format) reading.in.fail("exp-avg-dtype", fmt::format("found {}, needs fp32, bf16, fp16 or fp8", moments));
+  if (!format) reading.in.fail("exp-avg-dtype", "found {}, needs fp32, bf16, fp16 or fp8", moments);
   if (reading.run.precision == Precision::bf16) reading.run.precisions.moments = *format;
   reading.in.text("exp-avg-sq-dtype", "");
   keys.flag("use_precision_aware_optimizer", false);
@@ -103,15 +99,12 @@ void read_core(RecipeReading& reading) {
   reading.in.integer("max-position-embeddings", 0);
   for (const char* flag : {"attention-dropout", "hidden-dropout"})
     if (const double dropout = reading.in.number(flag, 0.1); dropout > 0)
-      reading.assume(fmt::format("{}: found {}, taken as 0: no run of ours drops activations", flag, dropout));
+      reading.assume("{}: found {}, taken as 0: no run of ours drops activations", flag, dropout);
 }
 
 }  // namespace
 
-const RecipeTranslator& megatron_core_translator() {
-  static const RecipeTranslator translator{
-      "Megatron-LM core_v0.16.1", "pretrain.sh", true, write_core, read_core, nullptr, settings_from_shell};
-  return translator;
-}
+const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1", "pretrain.sh", true, write_core, read_core, nullptr,
+                                     settings_from_shell};
 
 }  // namespace wt

@@ -1,70 +1,53 @@
-
 #include <algorithm>
-#include <array>
+#include <map>
+#include <set>
 
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {
 namespace {
 
-struct MegatronField {
-  const char* field;
-  const char* section;  ///< of Megatron-Bridge's ConfigContainer
-  const char* flag;     ///< of Megatron-LM; nullptr: the field's name with dashes
+/// The fields of Megatron-Bridge's ConfigContainer outside of its section `model`.
+const std::map<std::string, std::set<std::string>> kSections{
+    {"train", {"micro_batch_size", "global_batch_size", "train_iters", "eval_iters"}},
+    {"dataset", {"seq_length"}},
+    {"optimizer",
+     {"lr", "min_lr", "weight_decay", "adam_beta1", "adam_beta2", "adam_eps", "clip_grad", "optimizer",
+      "optimizer_cpu_offload", "optimizer_offload_fraction", "use_precision_aware_optimizer"}},
+    {"scheduler", {"lr_decay_style", "lr_decay_iters", "lr_warmup_iters"}},
+    {"ddp",
+     {"use_distributed_optimizer", "num_distributed_optimizer_instances", "use_megatron_fsdp",
+      "data_parallel_sharding_strategy", "outer_dp_sharding_strategy", "grad_reduce_in_fp32", "check_for_nan_in_grad"}},
+    {"rerun_state_machine", {"check_for_nan_in_loss"}},
+    {"checkpoint", {"save", "save_interval", "ckpt_format"}},
+    {"rng", {"seed"}},
+    {"dist", {"distributed_timeout_minutes"}}};
+
+struct MegatronFlag {
+  std::string name;
   bool inverse = false;
 };
-/// Fields outside of `model`, and flags with irregular names (argparse_meta of the dataclasses;
+/// Flags of Megatron-LM that are not their field's name with dashes (argparse_meta of the dataclasses;
 /// megatron/training/arguments.py).
-constexpr std::array kFields{
-    MegatronField{"num_moe_experts", "model", "num-experts"},
-    MegatronField{"layernorm_epsilon", "model", "norm-epsilon"},
-    MegatronField{"virtual_pipeline_model_parallel_size", "model", "num-virtual-stages-per-pipeline-rank"},
-    MegatronField{"num_layers_in_first_pipeline_stage", "model", "decoder-first-pipeline-num-layers"},
-    MegatronField{"num_layers_in_last_pipeline_stage", "model", "decoder-last-pipeline-num-layers"},
-    MegatronField{"share_embeddings_and_output_weights", "model", "untie-embeddings-and-output-weights", true},
-    MegatronField{"add_bias_linear", "model", "disable-bias-linear", true},
-    MegatronField{"gradient_accumulation_fusion", "model", "no-gradient-accumulation-fusion", true},
-    MegatronField{"rope_scaling", "model", "use-rope-scaling"},
-    MegatronField{"fp8", "model", "fp8-format"},
-    MegatronField{"fp4", "model", "fp4-format"},
-    MegatronField{"micro_batch_size", "train", ""},
-    MegatronField{"global_batch_size", "train", ""},
-    MegatronField{"train_iters", "train", ""},
-    MegatronField{"eval_iters", "train", ""},
-    MegatronField{"seq_length", "dataset", ""},
-    MegatronField{"lr", "optimizer", ""},
-    MegatronField{"min_lr", "optimizer", ""},
-    MegatronField{"weight_decay", "optimizer", ""},
-    MegatronField{"adam_beta1", "optimizer", ""},
-    MegatronField{"adam_beta2", "optimizer", ""},
-    MegatronField{"adam_eps", "optimizer", ""},
-    MegatronField{"clip_grad", "optimizer", ""},
-    MegatronField{"optimizer", "optimizer", ""},
-    MegatronField{"optimizer_cpu_offload", "optimizer", ""},
-    MegatronField{"optimizer_offload_fraction", "optimizer", ""},
-    MegatronField{"use_precision_aware_optimizer", "optimizer", ""},
-    MegatronField{"lr_decay_style", "scheduler", ""},
-    MegatronField{"lr_decay_iters", "scheduler", ""},
-    MegatronField{"lr_warmup_iters", "scheduler", ""},
-    MegatronField{"use_distributed_optimizer", "ddp", ""},
-    MegatronField{"num_distributed_optimizer_instances", "ddp", ""},
-    MegatronField{"use_megatron_fsdp", "ddp", ""},
-    MegatronField{"data_parallel_sharding_strategy", "ddp", ""},
-    MegatronField{"outer_dp_sharding_strategy", "ddp", ""},
-    MegatronField{"grad_reduce_in_fp32", "ddp", "grad-reduce-in-bf16", true},
-    MegatronField{"check_for_nan_in_loss", "rerun_state_machine", "no-check-for-nan-in-loss-and-grad", true},
-    MegatronField{"check_for_nan_in_grad", "ddp", ""},
-    MegatronField{"save", "checkpoint", ""},
-    MegatronField{"save_interval", "checkpoint", ""},
-    MegatronField{"ckpt_format", "checkpoint", ""},
-    MegatronField{"seed", "rng", ""},
-    MegatronField{"distributed_timeout_minutes", "dist", ""},
-};
+const std::map<std::string, MegatronFlag> kIrregularFlags{
+    {"num_moe_experts", {"num-experts"}},
+    {"layernorm_epsilon", {"norm-epsilon"}},
+    {"virtual_pipeline_model_parallel_size", {"num-virtual-stages-per-pipeline-rank"}},
+    {"num_layers_in_first_pipeline_stage", {"decoder-first-pipeline-num-layers"}},
+    {"num_layers_in_last_pipeline_stage", {"decoder-last-pipeline-num-layers"}},
+    {"share_embeddings_and_output_weights", {"untie-embeddings-and-output-weights", true}},
+    {"add_bias_linear", {"disable-bias-linear", true}},
+    {"gradient_accumulation_fusion", {"no-gradient-accumulation-fusion", true}},
+    {"rope_scaling", {"use-rope-scaling"}},
+    {"fp8", {"fp8-format"}},
+    {"fp4", {"fp4-format"}},
+    {"grad_reduce_in_fp32", {"grad-reduce-in-bf16", true}},
+    {"check_for_nan_in_loss", {"no-check-for-nan-in-loss-and-grad", true}}};
 
-MegatronField field_named(const std::string& name) {
-  for (const MegatronField& field : kFields)
-    if (name == field.field) return field;
-  return {"", "model", ""};
+MegatronFlag flag_of(std::string field) {
+  if (const auto irregular = kIrregularFlags.find(field); irregular != kIrregularFlags.end()) return irregular->second;
+  std::ranges::replace(field, '_', '-');
+  return {field};
 }
 
 std::vector<RecipeRow> with_keys(std::vector<RecipeRow> rows, const MegatronKeys& keys) {
@@ -75,25 +58,24 @@ std::vector<RecipeRow> with_keys(std::vector<RecipeRow> rows, const MegatronKeys
 }  // namespace
 
 std::string MegatronKeys::key(const std::string& field) const {
-  const MegatronField known = field_named(field);
-  if (!flags_) return known.section + ("." + (field == "seq_length" ? "sequence_length" : field));
-  std::string out = known.flag;
-  if (out.empty()) out = field;
-  std::ranges::replace(out, '_', '-');
-  return out;
+  if (flags_) return flag_of(field).name;
+  const auto found =
+      std::ranges::find_if(kSections, [&](const auto& section) { return section.second.contains(field); });
+  const std::string section = found == kSections.end() ? "model" : found->first;
+  return section + "." + (field == "seq_length" ? "sequence_length" : field);
 }
 
 void MegatronKeys::put_flag(const std::string& field, bool value) {
   if (!flags_)
     put(field, value);
-  else if (value != field_named(field).inverse)
+  else if (value != flag_of(field).inverse)
     put(field, true);
 }
 
 bool MegatronKeys::flag(const std::string& field, bool fallback) {
   if (!has(field)) return fallback;
   const bool said = settings_.boolean(key(field), true);
-  return flags_ && field_named(field).inverse ? !said : said;
+  return flags_ && flag_of(field).inverse ? !said : said;
 }
 
 void write_megatron_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft, const MegatronKeys& keys) {

@@ -21,7 +21,7 @@ class LayerList {
 
  private:
   [[noreturn]] void refuse() const {
-    keys_.fail(field_, fmt::format("found '{}', needs a number or lists of 0 and 1 as in ([0]*3+[1]*58)", text_));
+    keys_.fail(field_, "found '{}', needs a number or lists of 0 and 1 as in ([0]*3+[1]*58)", text_);
   }
   bool next(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
@@ -106,7 +106,7 @@ std::vector<bool> read_megatron_layer_list(MegatronKeys& keys, const std::string
   std::erase(text, ' ');
   out = LayerList(text, keys, field).all();
   if (static_cast<std::int64_t>(out.size()) != layers)
-    keys.fail(field, fmt::format("found {} layers, needs the model's {}", out.size(), layers));
+    keys.fail(field, "found {} layers, needs the model's {}", out.size(), layers);
   return out;
 }
 

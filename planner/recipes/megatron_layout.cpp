@@ -10,14 +10,11 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& degree_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"tensor_model_parallel_size", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
-      {"pipeline_model_parallel_size", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
-      {"context_parallel_size", +[](RunSpec& r) { return &r.layout.context; }, 1},
-      {"expert_model_parallel_size", +[](RunSpec& r) { return &r.layout.expert; }, 1}};
-  return rows;
-}
+const std::vector<RecipeRow> kDegreeRows{
+    {"tensor_model_parallel_size", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
+    {"pipeline_model_parallel_size", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
+    {"context_parallel_size", +[](RunSpec& r) { return &r.layout.context; }, 1},
+    {"expert_model_parallel_size", +[](RunSpec& r) { return &r.layout.expert; }, 1}};
 
 /// Weights and gradients are sharded during a microbatch: Megatron-FSDP.
 bool is_fsdp(const Layout& l) {
@@ -60,33 +57,31 @@ void read_data_parallelism(RecipeReading& reading, MegatronKeys& keys, std::int6
   const std::int64_t data = reading.data_ranks(world, l.tensor * l.pipeline, keys.key("tensor_model_parallel_size"));
   const std::int64_t copies = keys.integer("num_distributed_optimizer_instances", 1, 1);
   if (data % copies != 0)
-    keys.fail("num_distributed_optimizer_instances",
-              fmt::format("found {}, needs a divisor of the {} data-parallel ranks", copies, data));
+    keys.fail("num_distributed_optimizer_instances", "found {}, needs a divisor of the {} data-parallel ranks", copies,
+              data);
   const std::string strategy = keys.text("data_parallel_sharding_strategy", "optim_grads_params");
   const bool asked = keys.flag("use_megatron_fsdp", false), fsdp = asked && strategy != "no_shard";
   if (asked && !keys.has("data_parallel_sharding_strategy"))
-    reading.assume(
-        fmt::format("{}: found none, which is no_shard in 0.16.1 and optim_grads_params later; taken as the latter",
-                    keys.key("data_parallel_sharding_strategy")));
+    reading.assume("{}: found none, which is no_shard in 0.16.1 and optim_grads_params later; taken as the latter",
+                   keys.key("data_parallel_sharding_strategy"));
   const bool sharded = keys.flag("use_distributed_optimizer", !keys.flags()) || fsdp;
   l.shard = sharded ? data / copies : 1;
   l.reshard_after_forward = fsdp && strategy == "optim_grads_params";
   l.reduce_every_microbatch = fsdp && strategy != "optim";
   if (l.pipeline > 1 && l.reduce_every_microbatch) {
     l.reshard_after_forward = l.reduce_every_microbatch = false;
-    reading.assume(fmt::format("{}: found {} with a pipeline, taken as weights that stay",
-                               keys.key("data_parallel_sharding_strategy"), strategy));
+    reading.assume("{}: found {} with a pipeline, taken as weights that stay",
+                   keys.key("data_parallel_sharding_strategy"), strategy);
   }
   if (const std::int64_t dealt = std::lcm(l.shard, dealt_ranks(l)); dealt != l.shard && data % dealt == 0) {
     if (sharded || l.reshard_after_forward)
-      reading.assume(
-          fmt::format("data_parallel_shard_degree: found {}, taken as {}: experts and sequences are dealt over these",
-                      l.shard, dealt));
+      reading.assume("data_parallel_shard_degree: found {}, taken as {}: experts and sequences are dealt over these",
+                     l.shard, dealt);
     else
       reading.assume(
-          fmt::format("data_parallel_shard_degree: found no distributed optimizer, taken as {} ranks that share its "
-                      "state, over which experts and sequences are dealt",
-                      dealt));
+          "data_parallel_shard_degree: found no distributed optimizer, taken as {} ranks that share its state, over "
+          "which experts and sequences are dealt",
+          dealt);
     l.shard = dealt;
   }
   l.replicate = data / l.shard;
@@ -132,8 +127,8 @@ void read_uneven_ends(RecipeReading& reading, MegatronKeys& keys) {
   const std::int64_t rest = layers - std::max<std::int64_t>(first, 0) - std::max<std::int64_t>(last, 0);
   if (inner > 0 ? rest <= 0 || rest % inner != 0 : rest != 0)
     keys.fail("num_layers_in_first_pipeline_stage",
-              fmt::format("found {} and {} layers at the ends of {}, needs the other {} chunks to have equally many",
-                          first, last, layers, inner));
+              "found {} and {} layers at the ends of {}, needs the other {} chunks to have equally many", first, last,
+              layers, inner);
   std::vector<std::int64_t> out(static_cast<std::size_t>(chunks), inner > 0 ? rest / inner : 0);
   if (first >= 0) out.front() = first;
   if (last >= 0) out.back() = last;
@@ -150,8 +145,8 @@ void read_stages(RecipeReading& reading, MegatronKeys& keys) {
         pipeline_layout_from_string(text, reading.in.origin() + ": " + keys.key("pipeline_model_parallel_layout"));
     const auto chunks = static_cast<std::int64_t>(said.layers.size());
     if (chunks % l.pipeline != 0)
-      keys.fail("pipeline_model_parallel_layout",
-                fmt::format("found {} chunks, needs a multiple of the {} stages", chunks, l.pipeline));
+      keys.fail("pipeline_model_parallel_layout", "found {} chunks, needs a multiple of the {} stages", chunks,
+                l.pipeline);
     l.virtual_stages = chunks / l.pipeline;
     set_chunks(l, said.layers, layers);
     l.modules_before_head = said.modules_before_head;
@@ -184,17 +179,15 @@ void read_experts(RecipeReading& reading, MegatronKeys& keys) {
   if (reading.run.model.experts == 0) return;
   const std::int64_t cut = keys.integer("expert_tensor_parallel_size", l.tensor, 1);
   if (cut != 1 && cut != l.tensor)
-    keys.fail("expert_tensor_parallel_size",
-              fmt::format("found {}, needs 1 or tensor_model_parallel_size = {}", cut, l.tensor));
+    keys.fail("expert_tensor_parallel_size", "found {}, needs 1 or tensor_model_parallel_size = {}", cut, l.tensor);
   l.whole_experts = cut < l.tensor;
   const std::string type = keys.text("moe_token_dispatcher_type", keys.flags() ? "allgather" : "alltoall"),
                     backend = keys.text("moe_flex_dispatcher_backend", "deepep");
   keys.flag("moe_enable_deepep", false);
   const auto flex = meaning_of(kFlexBackends, backend);
-  if (type == "flex" && !flex)
-    keys.fail("moe_flex_dispatcher_backend", fmt::format("found {}, needs deepep or hybridep", backend));
+  if (type == "flex" && !flex) keys.fail("moe_flex_dispatcher_backend", "found {}, needs deepep or hybridep", backend);
   if (type != "flex" && type != "alltoall" && l.expert > 1)
-    reading.assume(fmt::format("{}: found {}, taken as alltoall", keys.key("moe_token_dispatcher_type"), type));
+    reading.assume("{}: found {}, taken as alltoall", keys.key("moe_token_dispatcher_type"), type);
   l.dispatcher = type == "flex" && l.expert > 1 ? *flex : Dispatcher::alltoall;
   l.exchange_overlap = keys.flag("overlap_moe_expert_parallel_comm", false) && l.expert > 1;
 }
@@ -219,15 +212,15 @@ void read_graphs(RecipeReading& reading, MegatronKeys& keys) {
   const bool all = std::ranges::find(scope, "full_iteration") != scope.end();
   reading.run.layout.cuda_graphs = all ? CudaGraphs::full : CudaGraphs::partial;
   if (!all && std::ranges::find(scope, "attn") == scope.end())
-    reading.assume(fmt::format("{}: found {}, taken as graphs of attention and router", keys.key("cuda_graph_scope"),
-                               scope.empty() ? "none" : scope.front()));
+    reading.assume("{}: found {}, taken as graphs of attention and router", keys.key("cuda_graph_scope"),
+                   scope.empty() ? "none" : scope.front());
 }
 
 }  // namespace
 
 void write_megatron_layout(RecipeDraft& draft, MegatronKeys keys) {
   const Layout& l = draft.run.layout;
-  write_megatron_rows(degree_rows(), draft, keys);
+  write_megatron_rows(kDegreeRows, draft, keys);
   write_stages(draft, keys);
   keys.put_flag("sequence_parallel", l.sequence_parallel);
   keys.put_if(l.context > 1, "cp_comm_type", l.context_ring ? "p2p" : "allgather");
@@ -239,18 +232,18 @@ void write_megatron_layout(RecipeDraft& draft, MegatronKeys keys) {
 
 void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_t world) {
   Layout& l = reading.run.layout;
-  read_megatron_rows(degree_rows(), reading, keys);
+  read_megatron_rows(kDegreeRows, reading, keys);
   l.sequence_parallel = keys.flag("sequence_parallel", false) && l.tensor > 1;
   if (reading.run.model.experts > 0 && l.tensor > 1 && !l.sequence_parallel) {
     l.sequence_parallel = true;
-    reading.assume(keys.key("sequence_parallel") + ": found none, taken as set: Megatron-Core needs it with experts");
+    reading.assume("{}: found none, taken as set: Megatron-Core needs it with experts", keys.key("sequence_parallel"));
   }
   const std::vector<std::string> ways = keys.texts("cp_comm_type");
   const std::string way = ways.empty() ? "p2p" : ways.front();
   l.context_ring = l.context > 1 && way == "p2p";
   if (l.context > 1 && (ways.size() > 1 || (way != "p2p" && way != "allgather")))
-    reading.assume(fmt::format("{}: found {}, taken as {} in every layer", keys.key("cp_comm_type"), way,
-                               l.context_ring ? "p2p" : "allgather"));
+    reading.assume("{}: found {}, taken as {} in every layer", keys.key("cp_comm_type"), way,
+                   l.context_ring ? "p2p" : "allgather");
   read_stages(reading, keys);
   read_experts(reading, keys);
   read_data_parallelism(reading, keys, world);

@@ -7,31 +7,22 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& shape_rows() {
-  static const std::vector<RecipeRow> rows{{"num_layers", +[](RunSpec& r) { return &r.model.layers; }, 1},
-                                           {"hidden_size", +[](RunSpec& r) { return &r.model.d_model; }, 1},
-                                           {"num_attention_heads", +[](RunSpec& r) { return &r.model.heads; }, 1},
-                                           {"layernorm_epsilon", +[](RunSpec& r) { return &r.model.norm_eps; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kShapeRows{{"num_layers", +[](RunSpec& r) { return &r.model.layers; }, 1},
+                                        {"hidden_size", +[](RunSpec& r) { return &r.model.d_model; }, 1},
+                                        {"num_attention_heads", +[](RunSpec& r) { return &r.model.heads; }, 1},
+                                        {"layernorm_epsilon", +[](RunSpec& r) { return &r.model.norm_eps; }}};
 
-const std::vector<RecipeRow>& latent_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"kv_lora_rank", +[](RunSpec& r) { return &r.model.attention.mla.kv_lora_rank; }, 1},
-      {"qk_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.qk_nope_head_dim; }, 1},
-      {"qk_pos_emb_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.qk_rope_head_dim; }, 1},
-      {"v_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.v_head_dim; }, 1}};
-  return rows;
-}
+const std::vector<RecipeRow> kLatentRows{
+    {"kv_lora_rank", +[](RunSpec& r) { return &r.model.attention.mla.kv_lora_rank; }, 1},
+    {"qk_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.qk_nope_head_dim; }, 1},
+    {"qk_pos_emb_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.qk_rope_head_dim; }, 1},
+    {"v_head_dim", +[](RunSpec& r) { return &r.model.attention.mla.v_head_dim; }, 1}};
 
-const std::vector<RecipeRow>& expert_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"num_moe_experts", +[](RunSpec& r) { return &r.model.experts; }, 0},
-      {"moe_router_topk", +[](RunSpec& r) { return &r.model.top_k; }, 1},
-      {"moe_ffn_hidden_size", +[](RunSpec& r) { return &r.model.ffn; }, 1},
-      {"moe_aux_loss_coeff", +[](RunSpec& r) { return &r.model.router.aux_loss_weight; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kExpertRows{
+    {"num_moe_experts", +[](RunSpec& r) { return &r.model.experts; }, 0},
+    {"moe_router_topk", +[](RunSpec& r) { return &r.model.top_k; }, 1},
+    {"moe_ffn_hidden_size", +[](RunSpec& r) { return &r.model.ffn; }, 1},
+    {"moe_aux_loss_coeff", +[](RunSpec& r) { return &r.model.router.aux_loss_weight; }}};
 
 void write_bias(const ModelSpec& m, MegatronKeys& keys) {
   keys.put_flag("add_bias_linear", m.ffn_bias && m.attention.bias != AttentionSpec::Bias::none);
@@ -68,8 +59,7 @@ void read_positions(RecipeReading& reading, MegatronKeys& keys) {
   ModelSpec& m = reading.run.model;
   RopeScaling& scaling = m.attention.rope_scaling;
   const std::string kind = keys.text("position_embedding_type", keys.flags() ? "learned_absolute" : "rope");
-  if (kind != "rope")
-    reading.assume(fmt::format("{}: found {}, taken as rope", keys.key("position_embedding_type"), kind));
+  if (kind != "rope") reading.assume("{}: found {}, taken as rope", keys.key("position_embedding_type"), kind);
   m.attention.rope_theta =
       static_cast<double>(keys.integer("rotary_base", static_cast<std::int64_t>(m.attention.rope_theta), 1));
   constexpr std::int64_t kOldLength = 4096, kLlamaLength = 8192;
@@ -95,7 +85,7 @@ void write_attention(RecipeDraft& draft, MegatronKeys& keys) {
   const AttentionSpec& a = m.attention;
   if (a.mla.on()) {
     keys.put_flag("multi_latent_attention", true);
-    write_megatron_rows(latent_rows(), draft, keys);
+    write_megatron_rows(kLatentRows, draft, keys);
     keys.put_if(a.mla.q_lora_rank > 0, "q_lora_rank", a.mla.q_lora_rank);
   } else {
     if (keys.flags()) keys.put_flag("group_query_attention", true);
@@ -124,9 +114,9 @@ void read_window(RecipeReading& reading, MegatronKeys& keys) {
   Settings::Value window = keys.value("window_size");
   if (window.is_string()) window = value_from_yaml("[" + window.get<std::string>() + "]");
   if (!window.is_array() || window.size() != 2 || !window[0].is_number_integer() || window[0] < 0)
-    keys.fail("window_size", fmt::format("found {}, needs two whole numbers as in 127,0", window.dump()));
+    keys.fail("window_size", "found {}, needs two whole numbers as in 127,0", window.dump());
   m.attention.window = window[0].get<std::int64_t>() + 1;
-  if (window[1] != 0) reading.assume(keys.key("window_size") + ": found keys after the query, taken as 0");
+  if (window[1] != 0) reading.assume("{}: found keys after the query, taken as 0", keys.key("window_size"));
   if (keys.has("window_attn_skip_freq"))
     m.attention.local = LayerPattern::of(
         read_megatron_layer_list(keys, "window_attn_skip_freq", m.layers,
@@ -143,7 +133,7 @@ void read_attention(RecipeReading& reading, MegatronKeys& keys) {
                .qk_nope_head_dim = 128,
                .qk_rope_head_dim = 64,
                .v_head_dim = 128};
-    read_megatron_rows(latent_rows(), reading, keys);
+    read_megatron_rows(kLatentRows, reading, keys);
     a.mla.q_lora_rank = keys.integer_or_none("q_lora_rank", a.mla.q_lora_rank);
     m.head_dim = a.mla.qk_nope_head_dim + a.mla.qk_rope_head_dim;
     m.kv_heads = m.heads;
@@ -163,7 +153,7 @@ void read_attention(RecipeReading& reading, MegatronKeys& keys) {
 void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   const ModelSpec& m = draft.run.model;
   const RouterSpec& r = m.router;
-  write_megatron_rows(expert_rows(), draft, keys);
+  write_megatron_rows(kExpertRows, draft, keys);
   keys.put("moe_layer_freq",
            megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.moe(layer); }));
   keys.put_if(m.shared_ffn > 0, "moe_shared_expert_intermediate_size", m.shared_ffn);
@@ -195,7 +185,7 @@ void read_router(RecipeReading& reading, MegatronKeys& keys) {
   ModelSpec& m = reading.run.model;
   RouterSpec& r = m.router;
   if (keys.flags()) r.aux_loss_weight = 0, m.top_k = 2;
-  read_megatron_rows(expert_rows(), reading, keys);
+  read_megatron_rows(kExpertRows, reading, keys);
   read_expert_layers(m, keys);
   m.shared_ffn = keys.integer_or_none("moe_shared_expert_intermediate_size", m.shared_ffn);
   const std::string balance = keys.text("moe_router_load_balancing_type", "aux_loss");
@@ -260,7 +250,7 @@ void write_megatron_model(RecipeDraft& draft, MegatronKeys keys) {
         "model {}: found layers with linear mixers or without an FFN, needs softmax attention and an FFN in every "
         "layer to be said in Megatron-Core's fields; megatron-bridge has recipes of some such models",
         m.name);
-  write_megatron_rows(shape_rows(), draft, keys);
+  write_megatron_rows(kShapeRows, draft, keys);
   keys.put("ffn_hidden_size", m.dense_ffn > 0 ? m.dense_ffn : m.ffn);
   keys.put("normalization", m.norm == Norm::rmsnorm ? "RMSNorm" : "LayerNorm");
   write_bias(m, keys);
@@ -294,7 +284,7 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
   ModelSpec& m = reading.run.model;
   m = base;
   m.name = reading.run.name;
-  read_megatron_rows(shape_rows(), reading, keys);
+  read_megatron_rows(kShapeRows, reading, keys);
   if (m.layers < 1 || m.d_model < 1 || m.heads < 1)
     keys.fail("num_layers", "found no model's shape, needs layers, hidden size and heads; give --model NAME");
   if (keys.has("normalization") || keys.flags()) {

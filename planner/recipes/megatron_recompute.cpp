@@ -66,13 +66,12 @@ void read_selective(RecipeReading& reading, MegatronKeys& keys) {
   for (const std::string& word : words) {
     const auto module = meaning_of(kMegatronModules, word);
     if (!module)
-      keys.fail(
-          "recompute_modules",
-          fmt::format("found {}, needs core_attn, layernorm, moe, moe_act, mla_up_proj, mlp or shared_experts", word));
+      keys.fail("recompute_modules",
+                "found {}, needs core_attn, layernorm, moe, moe_act, mla_up_proj, mlp or shared_experts", word);
     const bool inside = moe && (word == "moe_act" || word == "shared_experts");
     if (inside || !has_module(reading.run, *module))
-      reading.assume(fmt::format("{}: found {}, which {}", keys.key("recompute_modules"), word,
-                                 inside ? "moe has in it" : "this run has not"));
+      reading.assume("{}: found {}, which {}", keys.key("recompute_modules"), word,
+                     inside ? "moe has in it" : "this run has not");
     else if (!reading.run.layout.recompute.has(*module))
       reading.run.layout.recompute.add({*module, {}});
   }
@@ -98,8 +97,7 @@ void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys) {
   const std::string granularity = keys.text("recompute_granularity", usual ? "selective" : "none");
   if (granularity == "none") return;
   if (granularity == "selective") return read_selective(reading, keys);
-  if (granularity != "full")
-    keys.fail("recompute_granularity", fmt::format("found {}, needs full or selective", granularity));
+  if (granularity != "full") keys.fail("recompute_granularity", "found {}, needs full or selective", granularity);
   const std::string method = keys.text("recompute_method", "uniform");
   const std::int64_t layers = keys.integer("recompute_num_layers", 1, 0);
   Layout& l = reading.run.layout;
@@ -107,11 +105,11 @@ void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys) {
     l.recompute = first_of_chunks(l, layers);
     return;
   }
-  if (method != "uniform") keys.fail("recompute_method", fmt::format("found {}, needs uniform or block", method));
+  if (method != "uniform") keys.fail("recompute_method", "found {}, needs uniform or block", method);
   l.recompute = Recompute::block;
   if (layers > 1)
-    reading.assume(fmt::format("{}: found {}, whose inputs alone are kept; taken as those of each layer",
-                               keys.key("recompute_num_layers"), layers));
+    reading.assume("{}: found {}, whose inputs alone are kept; taken as those of each layer",
+                   keys.key("recompute_num_layers"), layers);
 }
 
 }  // namespace wt

@@ -8,20 +8,17 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& training_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"seq_length", +[](RunSpec& r) { return &r.seq; }, 1},
-      {"train_iters", +[](RunSpec& r) { return &r.steps; }},
-      {"lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-      {"lr_warmup_iters", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
-      {"adam_beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
-      {"adam_beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
-      {"adam_eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
-      {"weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-      {"clip_grad", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
-      {"seed", +[](RunSpec& r) { return &r.seed; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kTrainingRows{
+    {"seq_length", +[](RunSpec& r) { return &r.seq; }, 1},
+    {"train_iters", +[](RunSpec& r) { return &r.steps; }},
+    {"lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
+    {"lr_warmup_iters", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
+    {"adam_beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
+    {"adam_beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
+    {"adam_eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
+    {"weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
+    {"clip_grad", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
+    {"seed", +[](RunSpec& r) { return &r.seed; }}};
 
 void read_batch(RecipeReading& reading, MegatronKeys& keys) {
   RunSpec& run = reading.run;
@@ -53,7 +50,7 @@ void read_optimizer_kind(RecipeReading& reading, MegatronKeys& keys) {
   if (kind == "muon" || kind == "dist_muon")
     o.kind = OptimizerKind::muon;
   else if (kind != "adam")
-    reading.assume(fmt::format("{}: found {}, taken as adam", keys.key("optimizer"), kind));
+    reading.assume("{}: found {}, taken as adam", keys.key("optimizer"), kind);
   if (keys.flag("optimizer_cpu_offload", false)) o.offload_fraction = keys.number("optimizer_offload_fraction", 1);
 }
 
@@ -64,7 +61,7 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   const OptimizerSpec& o = run.optimizer;
   keys.put("micro_batch_size", even_microbatch(run));
   keys.put("global_batch_size", run.global_batch);
-  write_megatron_rows(training_rows(), draft, keys);
+  write_megatron_rows(kTrainingRows, draft, keys);
   keys.put("min_lr", twelve_digits(o.lr * o.final_lr_fraction));
   keys.put("lr_decay_style", "cosine");
   keys.put("lr_decay_iters", run.steps);
@@ -90,17 +87,15 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
 void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {
   RunSpec& run = reading.run;
   if (keys.flags()) run.optimizer.beta2 = 0.999, run.optimizer.weight_decay = 0.01, run.seed = 1234;  // arguments.py
-  read_megatron_rows(training_rows(), reading, keys);
+  read_megatron_rows(kTrainingRows, reading, keys);
   read_batch(reading, keys);
   read_samples(reading, keys);
   run.optimizer.final_lr_fraction = recipe_ratio(keys.number("min_lr", 0), run.optimizer.lr);
   const std::string decay = keys.text("lr_decay_style", keys.flags() ? "linear" : "cosine");
-  if (decay != "cosine")
-    reading.assume(fmt::format("{}: found {}, taken as cosine", keys.key("lr_decay_style"), decay));
+  if (decay != "cosine") reading.assume("{}: found {}, taken as cosine", keys.key("lr_decay_style"), decay);
   const std::int64_t decay_steps = keys.integer("lr_decay_iters", run.steps);
   if (decay_steps != run.steps)
-    reading.assume(
-        fmt::format("{}: found {}, taken as the run's {} steps", keys.key("lr_decay_iters"), decay_steps, run.steps));
+    reading.assume("{}: found {}, taken as the run's {} steps", keys.key("lr_decay_iters"), decay_steps, run.steps);
   read_optimizer_kind(reading, keys);
   run.pure_reduction = !keys.flag("grad_reduce_in_fp32", true);
   run.save = keys.has("save") || (!keys.flags() && !keys.mentions("save"));

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -16,19 +17,10 @@
 namespace wt {
 namespace {
 
+/// For a format other than ours.
 const RecipeTranslator& translator_of(RecipeFormat format) {
-  switch (format) {
-    case RecipeFormat::torchtitan:
-      return torchtitan_translator();
-    case RecipeFormat::megatron_core:
-      return megatron_core_translator();
-    case RecipeFormat::megatron_bridge:
-      return megatron_bridge_translator();
-    case RecipeFormat::automodel:
-      return automodel_translator();
-    default:
-      return llm_foundry_translator();
-  }
+  constexpr std::array translators{&kTorchtitan, &kMegatronCore, &kMegatronBridge, &kAutomodel, &kLlmFoundry};
+  return *translators.at(static_cast<std::size_t>(format));
 }
 
 std::string as_comments(const std::vector<std::string>& lines) {

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "configs/base/error.hpp"
-
 namespace wt {
 
 void Settings::put(const std::string& key, Value value) {
@@ -38,16 +36,12 @@ Settings::Value Settings::value(const std::string& key) {
   return found == nullptr ? Value() : *found;
 }
 
-void Settings::fail(const std::string& key, const std::string& message) const {
-  throw_usage("{}: {}: {}", origin_, key, message);
-}
-
 std::int64_t Settings::integer(const std::string& key, std::int64_t fallback, std::int64_t minimum) {
   const Value found = value(key);
   if (found.is_null()) return fallback;
   const double number = found.is_number() ? found.get<double>() : NAN;
   if (!(std::abs(number) < 0x1p53) || number != std::floor(number) || number < static_cast<double>(minimum))
-    fail(key, fmt::format("found {}, needs a whole number from {}", found.dump(), minimum));
+    fail(key, "found {}, needs a whole number from {}", found.dump(), minimum);
   return static_cast<std::int64_t>(number);
 }
 
@@ -55,14 +49,14 @@ double Settings::number(const std::string& key, double fallback, double minimum)
   const Value found = value(key);
   if (found.is_null()) return fallback;
   if (!found.is_number() || !(found.get<double>() >= minimum))
-    fail(key, fmt::format("found {}, needs a number from {}", found.dump(), minimum));
+    fail(key, "found {}, needs a number from {}", found.dump(), minimum);
   return found.get<double>();
 }
 
 bool Settings::boolean(const std::string& key, bool fallback) {
   const Value found = value(key);
   if (found.is_null()) return fallback;
-  if (!found.is_boolean()) fail(key, fmt::format("found {}, needs true or false", found.dump()));
+  if (!found.is_boolean()) fail(key, "found {}, needs true or false", found.dump());
   return found.get<bool>();
 }
 
@@ -70,7 +64,7 @@ std::string Settings::text(const std::string& key, const std::string& fallback) 
   const Value found = value(key);
   if (found.is_null()) return fallback;
   if (found.is_string()) return found.get<std::string>();
-  if (found.is_array() || found.is_object()) fail(key, fmt::format("found {}, needs one word", found.dump()));
+  if (found.is_array() || found.is_object()) fail(key, "found {}, needs one word", found.dump());
   return found.dump();
 }
 

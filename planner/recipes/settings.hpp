@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "configs/base/error.hpp"
+
 namespace wt {
 
 class Settings {
@@ -37,7 +39,10 @@ class Settings {
   bool boolean(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
   std::vector<std::string> texts(const std::string& key);
-  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+  template <typename... Args>
+  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
+    throw_usage("{}: {}: {}", origin_, key, fmt::format(format, std::forward<Args>(args)...));
+  }
 
   /// Replaces "${a.b}" in texts by the value of a.b, as OmegaConf does. Throws Error{usage} for an unknown key.
   void resolve_references();

@@ -1,10 +1,13 @@
 // Command lines. Reads the parts of the shell's language that launch scripts use: quotes, comments, continued lines,
 // variables with and without defaults, and lists (ARGS=(...) and "${ARGS[@]}"). Runs nothing.
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <map>
+#include <ranges>
 #include <sstream>
 
 #include "configs/base/error.hpp"
@@ -214,9 +217,7 @@ std::string in_quotes(const std::string& word) {
 std::string override_value(const Settings::Value& value) {
   if (value.is_string() && !is_plain(value.get<std::string>(), "./:+@%-")) return value.dump();
   if (!value.is_array()) return value.is_null() ? "null" : shell_word(value);
-  std::string out;
-  for (const Settings::Value& one : value) out += (out.empty() ? "" : ",") + shell_word(one);
-  return "[" + out + "]";
+  return fmt::format("[{}]", fmt::join(value | std::views::transform(shell_word), ","));
 }
 
 }  // namespace

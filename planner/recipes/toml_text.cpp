@@ -1,8 +1,9 @@
 // TOML with toml++. Only this file includes it, because its headers take seconds to compile.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <map>
+#include <ranges>
 
 #include "configs/base/error.hpp"
 #include "planner/recipes/settings.hpp"
@@ -37,9 +38,7 @@ void add_table(const toml::table& table, const std::string& prefix, Settings& ou
 std::string toml_text(const Settings::Value& value) {
   if (value.is_number()) return plain_number(value);
   if (!value.is_array()) return value.dump();  // texts and booleans are written alike
-  std::string out;
-  for (const Settings::Value& one : value) out += (out.empty() ? "" : ", ") + toml_text(one);
-  return "[" + out + "]";
+  return fmt::format("[{}]", fmt::join(value | std::views::transform(toml_text), ", "));
 }
 
 }  // namespace

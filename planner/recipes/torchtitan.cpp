@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "planner/recipes/model_names.hpp"
 #include "planner/recipes/translator.hpp"
@@ -13,26 +12,23 @@
 namespace wt {
 namespace {
 
-const std::vector<RecipeRow>& titan_rows() {
-  static const std::vector<RecipeRow> rows{
-      {"training.seq_len", +[](RunSpec& r) { return &r.seq; }, 1},
-      {"training.steps", +[](RunSpec& r) { return &r.steps; }},
-      {"training.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
-      {"parallelism.data_parallel_replicate_degree", +[](RunSpec& r) { return &r.layout.replicate; }, 1},
-      {"parallelism.context_parallel_degree", +[](RunSpec& r) { return &r.layout.context; }, 1},
-      {"parallelism.tensor_parallel_degree", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
-      {"parallelism.pipeline_parallel_degree", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
-      {"parallelism.expert_parallel_degree", +[](RunSpec& r) { return &r.layout.expert; }, 1},
-      {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
-      {"optimizer.beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
-      {"optimizer.beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
-      {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
-      {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
-      {"lr_scheduler.warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
-      {"lr_scheduler.min_lr_factor", +[](RunSpec& r) { return &r.optimizer.final_lr_fraction; }},
-      {"debug.seed", +[](RunSpec& r) { return &r.seed; }}};
-  return rows;
-}
+const std::vector<RecipeRow> kTitanRows{
+    {"training.seq_len", +[](RunSpec& r) { return &r.seq; }, 1},
+    {"training.steps", +[](RunSpec& r) { return &r.steps; }},
+    {"training.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }},
+    {"parallelism.data_parallel_replicate_degree", +[](RunSpec& r) { return &r.layout.replicate; }, 1},
+    {"parallelism.context_parallel_degree", +[](RunSpec& r) { return &r.layout.context; }, 1},
+    {"parallelism.tensor_parallel_degree", +[](RunSpec& r) { return &r.layout.tensor; }, 1},
+    {"parallelism.pipeline_parallel_degree", +[](RunSpec& r) { return &r.layout.pipeline; }, 1},
+    {"parallelism.expert_parallel_degree", +[](RunSpec& r) { return &r.layout.expert; }, 1},
+    {"optimizer.lr", +[](RunSpec& r) { return &r.optimizer.lr; }},
+    {"optimizer.beta1", +[](RunSpec& r) { return &r.optimizer.beta1; }},
+    {"optimizer.beta2", +[](RunSpec& r) { return &r.optimizer.beta2; }},
+    {"optimizer.eps", +[](RunSpec& r) { return &r.optimizer.eps; }},
+    {"optimizer.weight_decay", +[](RunSpec& r) { return &r.optimizer.weight_decay; }},
+    {"lr_scheduler.warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
+    {"lr_scheduler.min_lr_factor", +[](RunSpec& r) { return &r.optimizer.final_lr_fraction; }},
+    {"debug.seed", +[](RunSpec& r) { return &r.seed; }}};
 
 const RecipeWords<Dispatcher> kTitanDispatchers{{"standard", Dispatcher::alltoall}, {"deepep", Dispatcher::deepep}};
 
@@ -90,14 +86,13 @@ void read_titan_recompute(RecipeReading& reading) {
   if (mode == "full") {
     out = Recompute::block;
   } else if (mode != "selective") {
-    reading.in.fail("activation_checkpoint.mode", fmt::format("found {}, needs none, full or selective", mode));
+    reading.in.fail("activation_checkpoint.mode", "found {}, needs none, full or selective", mode);
   } else if (option == "op") {
     out = recompute_of({Module::products});
   } else {
     const Settings::Value n = scalar_of_word(option);
     if (!n.is_number_integer() || n < 1)
-      reading.in.fail("activation_checkpoint.selective_ac_option",
-                      fmt::format("found {}, needs op or a number from 1", option));
+      reading.in.fail("activation_checkpoint.selective_ac_option", "found {}, needs op or a number from 1", option);
     out = titan_layers(n.get<std::int64_t>(), reading.run.layout, reading.run.model.layers);
   }
 }
@@ -171,8 +166,7 @@ void read_titan_chunks(RecipeReading& reading) {
   if (each > 0) l.virtual_stages = (layers + first + last + each - 1) / each / l.pipeline;
   if (!chunks.empty()) l.virtual_stages = static_cast<std::int64_t>(chunks.size()) / l.pipeline;
   if (l.virtual_stages < 1)
-    reading.in.fail("parallelism.pipeline_parallel_degree",
-                    fmt::format("found {}, needs a layer in each stage", l.pipeline));
+    reading.in.fail("parallelism.pipeline_parallel_degree", "found {}, needs a layer in each stage", l.pipeline);
   if (chunks.empty()) chunks = titan_chunks(layers, l.pipeline * l.virtual_stages, first, last);
   set_chunks(l, std::move(chunks), layers);
 }
@@ -189,8 +183,8 @@ void read_titan_pipeline(RecipeReading& reading) {
     l.exchange_overlap =
         reading.in.boolean("parallelism.pipeline_parallel_expert_parallel_overlap", true) && l.expert > 1;
   } else if (schedule != "1f1b" && schedule != "interleaved1f1b") {
-    reading.assume(fmt::format("parallelism.pipeline_parallel_schedule: found {}, taken as {}", word,
-                               single ? "1F1B" : "interleaved 1F1B"));
+    reading.assume("parallelism.pipeline_parallel_schedule: found {}, taken as {}", word,
+                   single ? "1F1B" : "interleaved 1F1B");
   }
   read_titan_chunks(reading);
 }
@@ -211,13 +205,12 @@ void read_titan_batch(RecipeReading& reading) {
   const std::int64_t said = reading.in.integer("training.global_batch_size", -1, -1),
                      once = local * run.layout.data_ranks();
   if (said > 0 && said % once != 0)
-    reading.in.fail(
-        "training.global_batch_size",
-        fmt::format("found {}, needs a multiple of local_batch_size x data-parallel degree = {}", said, once));
+    reading.in.fail("training.global_batch_size",
+                    "found {}, needs a multiple of local_batch_size x data-parallel degree = {}", said, once);
   run.global_batch = said > 0 ? said : once;
   if (run.layout.pipeline > 1 && run.global_batch > once)
-    reading.assume(fmt::format("training.global_batch_size: found {} passes of the pipeline a step, taken as one",
-                               run.global_batch / once));
+    reading.assume("training.global_batch_size: found {} passes of the pipeline a step, taken as one",
+                   run.global_batch / once);
 }
 
 void write_titan_saves(RecipeDraft& draft) {
@@ -258,7 +251,7 @@ void write_titan(RecipeDraft& draft) {
     draft.out.put("model.flavor", name.substr(name.find('/') + 1));
   }
   write_titan_batch(draft);
-  write_rows(titan_rows(), draft);
+  write_rows(kTitanRows, draft);
   draft.out.put("training.mixed_precision_param", run.precision == Precision::bf16 ? "bfloat16" : "float32");
   draft.out.put("training.mixed_precision_reduce", "float32");
   draft.out.put("training.dtype", "float32");
@@ -294,8 +287,8 @@ void read_titan_parallelism(RecipeReading& reading) {
   l.sequence_parallel = l.tensor > 1;
   const std::int64_t cut = reading.in.integer("parallelism.expert_tensor_parallel_degree", 1, 1);
   if (l.tensor > 1 && cut != 1 && cut != l.tensor)
-    reading.in.fail("parallelism.expert_tensor_parallel_degree",
-                    fmt::format("found {}, needs 1 or tensor_parallel_degree = {}", cut, l.tensor));
+    reading.in.fail("parallelism.expert_tensor_parallel_degree", "found {}, needs 1 or tensor_parallel_degree = {}",
+                    cut, l.tensor);
   l.whole_experts = l.tensor > 1 && cut == 1 && reading.run.model.experts > 0;
   l.context_ring =
       reading.in.text("parallelism.context_parallel_rotate_method", "allgather") == "alltoall" && l.context > 1;
@@ -304,8 +297,7 @@ void read_titan_parallelism(RecipeReading& reading) {
   const std::string backend = reading.in.text("parallelism.expert_parallel_comm_backend", "standard");
   const auto dispatcher = meaning_of(kTitanDispatchers, backend);
   if (!dispatcher)
-    reading.in.fail("parallelism.expert_parallel_comm_backend",
-                    fmt::format("found {}, needs standard or deepep", backend));
+    reading.in.fail("parallelism.expert_parallel_comm_backend", "found {}, needs standard or deepep", backend);
   l.dispatcher = l.expert > 1 ? *dispatcher : Dispatcher::alltoall;
   if (l.pipeline > 1 && reshard == "always")
     reading.assume("parallelism.fsdp_reshard_after_forward: found always with a pipeline, taken as never");
@@ -317,7 +309,7 @@ void read_titan(RecipeReading& reading) {
   const std::string name = reading.in.text("model.name", ""), flavor = reading.in.text("model.flavor", "");
   reading.set_model(preset_named(&ModelNames::torchtitan, name + "/" + flavor), "model.flavor",
                     name.empty() ? "" : name + " " + flavor);
-  read_rows(titan_rows(), reading);
+  read_rows(kTitanRows, reading);
   if (reading.in.text("training.mixed_precision_param", "bfloat16") == "float32") set_precision(reading.run, "fp32");
   read_titan_parallelism(reading);
   read_titan_pipeline(reading);
@@ -326,17 +318,14 @@ void read_titan(RecipeReading& reading) {
   read_titan_saves(reading);
   reading.run.dist_timeout_s = static_cast<double>(reading.in.integer("comm.train_timeout_seconds", 100, 1));
   const std::string decay = reading.in.text("lr_scheduler.decay_type", "linear");
-  if (decay != "cosine") reading.assume(fmt::format("lr_scheduler.decay_type: found {}, taken as cosine", decay));
+  if (decay != "cosine") reading.assume("lr_scheduler.decay_type: found {}, taken as cosine", decay);
   const std::string optimizer = reading.in.text("optimizer.name", "AdamW");
-  if (optimizer != "AdamW") reading.assume(fmt::format("optimizer.name: found {}, taken as AdamW", optimizer));
+  if (optimizer != "AdamW") reading.assume("optimizer.name: found {}, taken as AdamW", optimizer);
 }
 
 }  // namespace
 
-const RecipeTranslator& torchtitan_translator() {
-  static const RecipeTranslator translator{"torchtitan 0.2.2", "job.toml",        false, write_titan, read_titan,
-                                           settings_to_toml,   settings_from_toml};
-  return translator;
-}
+const RecipeTranslator kTorchtitan{"torchtitan 0.2.2", "job.toml",        false, write_titan, read_titan,
+                                   settings_to_toml,   settings_from_toml};
 
 }  // namespace wt

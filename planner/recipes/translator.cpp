@@ -17,13 +17,13 @@ void RecipeReading::set_model(const std::string& preset, const std::string& key,
   else if (!preset.empty())
     run.model = read_model(preset);
   else
-    in.fail(key, fmt::format("found {}, which is no model of configs/models; give --model NAME or its config.json",
-                             found.empty() ? "none" : found));
+    in.fail(key, "found {}, which is no model of configs/models; give --model NAME or its config.json",
+            found.empty() ? "none" : found);
 }
 
 std::int64_t RecipeReading::world(std::int64_t said, const std::string& key) const {
   if (said > 0 && gpus > 0 && said != gpus)
-    in.fail(key, fmt::format("found {} GPUs, and {} by --gpus; needs one number", said, gpus));
+    in.fail(key, "found {} GPUs, and {} by --gpus; needs one number", said, gpus);
   if (said == 0 && gpus == 0)
     in.fail(key, "found none, needs the number of GPUs, which this file does not say; give --gpus N");
   return std::max(said, gpus);
@@ -31,8 +31,7 @@ std::int64_t RecipeReading::world(std::int64_t said, const std::string& key) con
 
 std::int64_t RecipeReading::data_ranks(std::int64_t world, std::int64_t others, const std::string& key) const {
   if (world % others != 0)
-    in.fail(key,
-            fmt::format("found {} GPUs, needs a multiple of tensor x pipeline x other degrees = {}", world, others));
+    in.fail(key, "found {} GPUs, needs a multiple of tensor x pipeline x other degrees = {}", world, others);
   return world / others;
 }
 
@@ -73,8 +72,7 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
         row.field);
   // Checked before anything counts layers: a list of that many stages takes minutes.
   if (reading.run.model.layers > limits::kLayers)
-    reading.in.fail(layers_key,
-                    fmt::format("found {} layers, needs at most {}", reading.run.model.layers, limits::kLayers));
+    reading.in.fail(layers_key, "found {} layers, needs at most {}", reading.run.model.layers, limits::kLayers);
 }
 
 void set_precision(RunSpec& run, const std::string& recipe) {

@@ -37,7 +37,11 @@ struct RecipeReading {
   std::int64_t world(std::int64_t said, const std::string& key) const;
   /// Data ranks: world / `others`. Throws Error{usage} if that is not a whole number.
   std::int64_t data_ranks(std::int64_t world, std::int64_t others, const std::string& key) const;
-  void assume(std::string what) { assumed.push_back(std::move(what)); }
+  /// assume("{}: found {}, taken as {}", key, found, taken)
+  template <typename... Args>
+  void assume(fmt::format_string<Args...> format, Args&&... args) {
+    assumed.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
 };
 
 struct RecipeTranslator {
@@ -50,11 +54,7 @@ struct RecipeTranslator {
   std::string (*print)(const Settings&);  ///< nullptr for a command line
   Settings (*parse)(const std::string& text, const std::string& origin);
 };
-const RecipeTranslator& torchtitan_translator();
-const RecipeTranslator& megatron_core_translator();
-const RecipeTranslator& megatron_bridge_translator();
-const RecipeTranslator& automodel_translator();
-const RecipeTranslator& llm_foundry_translator();
+extern const RecipeTranslator kTorchtitan, kMegatronCore, kMegatronBridge, kAutomodel, kLlmFoundry;
 
 /// A key for one number or flag of a run, for writing and reading.
 struct RecipeRow {

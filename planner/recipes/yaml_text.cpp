@@ -1,7 +1,8 @@
 // YAML as PyYAML and OmegaConf read it: 1e-5 and 12_000 are numbers; yes and off are not texts.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <variant>
 
 #include "configs/base/error.hpp"
@@ -80,11 +81,7 @@ void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spr
 
 std::string yaml_text(const Settings::Value& value) {
   if (value.is_number()) return plain_number(value);
-  if (value.is_array()) {
-    std::string out;
-    for (const Settings::Value& one : value) out += (out.empty() ? "" : ", ") + yaml_text(one);
-    return "[" + out + "]";
-  }
+  if (value.is_array()) return fmt::format("[{}]", fmt::join(value | std::views::transform(yaml_text), ", "));
   if (!value.is_string()) return value.dump();
   const std::string text = value.get<std::string>();
   const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
