@@ -13,8 +13,7 @@ namespace {
 
 using Format = NumberFormat;
 
-constexpr std::array kFormats{Format::fp32, Format::tf32,          Format::fp16,  Format::bf16,
-                              Format::fp8,  Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
+constexpr std::array kFormats{"fp32", "tf32", "fp16", "bf16", "fp8", "fp8_blockwise", "mxfp8", "nvfp4"};
 
 struct OperationClass {
   const char* key;
@@ -58,10 +57,7 @@ std::vector<std::string> recipe_words() {
 
 }  // namespace
 
-std::string to_string(NumberFormat format) {
-  static const char* names[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "fp8_blockwise", "mxfp8", "nvfp4"};
-  return names[static_cast<std::size_t>(format)];
-}
+std::string to_string(NumberFormat format) { return word_for(format, kFormats); }
 
 double bytes_of(NumberFormat format) {
   switch (format) {
@@ -118,9 +114,8 @@ PrecisionRecipe read_precisions(YamlMap& map) {
     if (!own.has(each.key)) continue;
     const std::string word = own.choice(each.key, words_of(each.allowed));
     if (!each.state && out.compute == Precision::fp32)
-      own.fail(each.key, fmt::format("found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word,
-                                     out.word));
-    out.precisions.*each.format = *std::ranges::find_if(kFormats, [&](Format f) { return to_string(f) == word; });
+      own.fail(each.key, "found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word, out.word);
+    out.precisions.*each.format = *enumerator_of<Format>(word, kFormats);
   }
   own.finish();
   return out;

@@ -35,7 +35,8 @@ constexpr std::array kParts{
     std::pair{Module::attention, Module::core},  std::pair{Module::attention, Module::mla_up_proj},
     std::pair{Module::experts, Module::moe_act}, std::pair{Module::moe, Module::experts},
     std::pair{Module::moe, Module::moe_act},     std::pair{Module::moe, Module::shared_experts}};
-constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
+constexpr std::array kCompressions{"none", "int8", "fp8"};
+constexpr std::array kBlockKinds{"first", "last", "middle", "range", "chunk", "every"};
 const char* const kBlockWords = "allowed first-n, last-n, middle-n, chunk-n, every-n, range-i-j with i < j";
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -55,21 +56,15 @@ std::int64_t number(const std::string& text) { return parsed<std::int64_t>(text)
 Recompute::Blocks blocks_from_string(const std::string& word) {
   using Which = Recompute::Blocks::Which;
   const std::vector<std::string> parts = split(word, '-');
-  if (parts.size() == 2 && number(parts[1]) > 0)
-    for (const auto& [name, which] : {std::pair{"first", Which::first},
-                                      {"last", Which::last},
-                                      {"middle", Which::middle},
-                                      {"chunk", Which::chunk},
-                                      {"every", Which::every}})
-      if (parts[0] == name) return {which, number(parts[1]), 0};
-  if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
+  const auto which = enumerator_of<Which>(parts[0], kBlockKinds);
+  if (parts.size() == 2 && which && which != Which::range && number(parts[1]) > 0) return {*which, number(parts[1]), 0};
+  if (parts.size() == 3 && which == Which::range && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
     return {Which::range, number(parts[1]), number(parts[2])};
   throw_usage("recompute: blocks: found '{}', {}", word, kBlockWords);
 }
 
 std::string to_string(const Recompute::Blocks& blocks) {
-  static const char* names[] = {"first", "last", "middle", "range", "chunk", "every"};
-  const char* name = names[static_cast<int>(blocks.which)];
+  const std::string name = word_for(blocks.which, kBlockKinds);
   if (blocks.which == Recompute::Blocks::Which::range) return fmt::format("{}-{}-{}", name, blocks.a, blocks.b);
   return fmt::format("{}-{}", name, blocks.a);
 }
@@ -218,10 +213,7 @@ std::vector<Module> every_module() {
   return out;
 }
 
-std::string to_string(Compression compression) {
-  static const char* names[] = {"none", "int8", "fp8"};
-  return names[static_cast<int>(compression)];
-}
+std::string to_string(Compression compression) { return word_for(compression, kCompressions); }
 
 void Recompute::add(Rule rule) {
   const auto at = std::ranges::lower_bound(rules_, rule.module, {}, &Rule::module);
@@ -324,9 +316,8 @@ Recompute recompute_from_string(const std::string& text) {
   Recompute out;
   const std::vector<std::string> halves = split(text, '/');
   if (halves.size() > 1) {
-    const auto known = std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == halves[1]; });
-    if (halves.size() > 2 || known == kCompressions.end())
-      throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
+    const auto known = enumerator_of<Compression>(halves[1], kCompressions);
+    if (halves.size() > 2 || !known) throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
     out.compression = *known;
   }
   if (halves[0] == "none") return out;
@@ -352,8 +343,7 @@ Recompute read_recompute(YamlMap& map) {
   if (target && !on && !map.node("activation_checkpointing_target").IsNull())
     map.fail("activation_checkpointing_target",
              "found, but activation_checkpointing is false; set it to true or drop the target");
-  const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
-  out.compression = *std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == word; });
+  out.compression = map.enumerator("activation_compression", kCompressions, Compression::none);
   return out;
 }
 

@@ -18,7 +18,7 @@ std::int64_t divisor_of(YamlMap& map) {
     const auto [stop, failure] = std::from_chars(text.data() + 2, end, divisor);
     if (failure == std::errc() && stop == end && divisor >= 1) return divisor;
   }
-  map.fail("width", fmt::format("found '{}', allowed are auto, full and fractions such as 1/16", text));
+  map.fail("width", "found '{}', allowed are auto, full and fractions such as 1/16", text);
 }
 
 }  // namespace

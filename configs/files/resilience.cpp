@@ -37,8 +37,7 @@ BatchRange read_range(YamlMap& map, const std::string& text, std::size_t entry) 
   range.last = range.first;
   if (good && next != end && *next == '-') ++next, good = number(range.last);
   if (!good || next != end || range.first < 1 || range.last < range.first)
-    map.fail("skip_batches", fmt::format("found '{}', needs a batch such as 120 or a range such as 120-180", text),
-             entry);
+    map.fail_entry("skip_batches", entry, "found '{}', needs a batch such as 120 or a range such as 120-180", text);
   return range;
 }
 
@@ -47,8 +46,8 @@ std::vector<BatchRange> read_skipped(YamlMap& map) {
   for (const std::string& text : map.texts("skip_batches")) {
     const BatchRange range = read_range(map, text, out.size());
     if (!out.empty() && range.first <= out.back().last)
-      map.fail("skip_batches", fmt::format("found {} after {}, needs ascending batches", range.first, out.back().last),
-               out.size());
+      map.fail_entry("skip_batches", out.size(), "found {} after {}, needs ascending batches", range.first,
+                     out.back().last);
     out.push_back(range);
   }
   return out;

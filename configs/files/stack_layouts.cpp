@@ -22,10 +22,10 @@ std::vector<T> values(YamlMap& map, const std::string& key, const std::vector<st
     if (found == words.end()) {
       std::vector<std::string> allowed;
       for (const auto& known : words) allowed.push_back(known.first);
-      map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(allowed, ", ")));
+      map.fail(key, "found '{}', allowed {}", word, fmt::join(allowed, ", "));
     }
     if (std::ranges::find(out, found->second) != out.end())
-      map.fail(key, fmt::format("found '{}' twice, needs each word once", word));
+      map.fail(key, "found '{}' twice, needs each word once", word);
     out.push_back(found->second);
   }
   if (out.empty() && !fallback.empty()) map.fail(key, "needs one at least");

@@ -1,6 +1,7 @@
 #include "configs/files/study.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -29,13 +30,13 @@ std::vector<std::string> words(YamlMap& map, const std::string& key, std::vector
 double seconds(YamlMap& map, const std::string& key) {
   const double value = map.quantity(key, parse_seconds);
   if (!(value >= 0 && value < kLongest_s))
-    map.fail(key, fmt::format("found {}, needs a time below {:.3g} s (70 years)", map.text(key), kLongest_s));
+    map.fail(key, "found {}, needs a time below {:.3g} s (70 years)", map.text(key), kLongest_s);
   return value;
 }
 
 double positive_seconds(YamlMap& map, const std::string& key) {
   const double value = seconds(map, key);
-  if (value == 0) map.fail(key, fmt::format("found {}, needs a time above 0", map.text(key)));
+  if (value == 0) map.fail(key, "found {}, needs a time above 0", map.text(key));
   return value;
 }
 
@@ -52,9 +53,10 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
     c.store = map.text("store");
     if (const std::size_t scheme = c.store.find("://");
         scheme == std::string::npos || scheme == 0 || scheme + 3 >= c.store.size() || c.store[scheme + 3] == '/')
-      map.fail("store", fmt::format("found '{}', needs the address of an object store, as s3://bucket/prefix; leave it "
-                                    "out where saves go to a file system",
-                                    c.store));
+      map.fail("store",
+               "found '{}', needs the address of an object store, as s3://bucket/prefix; leave it out where saves go "
+               "to a file system",
+               c.store);
   }
   if (map.has("interval") && map.text("interval") != "auto") c.interval_s = positive_seconds(map, "interval");
   if (map.has("local")) {
@@ -86,10 +88,10 @@ void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
   YamlMap map = study.map("maintenance");
   m.every_s = seconds(map, "every");
   m.duration_s = seconds(map, "duration");
-  if (m.every_s < 3600) map.fail("every", fmt::format("found {}, needs at least an hour", map.text("every")));
+  if (m.every_s < 3600) map.fail("every", "found {}, needs at least an hour", map.text("every"));
   if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
-    map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
-                                     map.text("duration"), map.text("every")));
+    map.fail("duration", "found {} every {}, needs windows shorter than the time between them", map.text("duration"),
+             map.text("every"));
   map.finish();
 }
 
@@ -143,25 +145,24 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
-    map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
+    map.fail("gpus", "found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name);
   if (s.cluster.shared_cores() && s.gpus > per_node)
-    map.fail("gpus", fmt::format("found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node));
+    map.fail("gpus", "found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node);
   s.cluster.set_nodes(std::max<std::int64_t>(1, s.gpus / per_node));
   if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
   s.profiles = words(map, "profiles", {});
   s.stack = map.text("stack", s.cluster.shared_cores() ? "" : kDefaultStack);
   if (s.cluster.shared_cores() && !s.stack.empty())
-    map.fail("stack", fmt::format("found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs",
-                                  s.stack, s.cluster.name));
+    map.fail("stack", "found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs", s.stack,
+             s.cluster.name);
   if (s.cluster.shared_cores() && s.profiles.empty())
-    map.fail("profiles",
-             fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name));
+    map.fail("profiles", "missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name);
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1, limits::kSequence);
   s.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
   if (!(s.tokens >= 1 && s.tokens <= limits::kTokens))
-    map.fail("tokens", fmt::format("found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens));
-  s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
+    map.fail("tokens", "found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens);
+  s.precision = map.enumerator("precision", std::array{"fp32", "amp_bf16"}, Precision::bf16);
   s.routing = words(map, "routing", routing_for_model(s.model));
   if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
   read_drift(map, s.drift);
@@ -186,8 +187,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
              "where the probability that it takes more than the GPU has, or usable_memory where the cluster gives it, "
              "is at most search.memory_risk; drop the key");
   s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
-  const std::vector<std::string>& preferred = prefer_names();
-  s.prefer = *enumerator_of<Prefer>(map.choice("prefer", preferred, preferred.front()), preferred);
+  s.prefer = map.enumerator("prefer", prefer_names(), s.prefer);
   if (map.has("spare_nodes")) s.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);
