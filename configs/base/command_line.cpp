@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 
@@ -93,9 +94,7 @@ std::vector<const CLI::App*> subcommands(const CLI::App& app) {
 }
 
 std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> out;
-  for (const CLI::App* sub : subcommands(app)) out.push_back(sub->get_name());
-  return out;
+  return mapped(subcommands(app), [](const CLI::App* sub) { return sub->get_name(); });
 }
 
 const CLI::App* subcommand(const CLI::App& app, const std::string& name) {
@@ -127,8 +126,7 @@ void add_owners(const CLI::App& app, const std::string& path, const std::string&
 
 /// The command's flag that was probably meant: one that is near, or that begins so.
 std::string near_flag(const std::string& flag, const std::vector<std::string>& flags) {
-  std::vector<std::string> bare;
-  for (const std::string& each : flags) bare.push_back(each.substr(2));
+  const auto bare = mapped(flags, [](const std::string& each) { return each.substr(2); });
   const std::string word = flag.substr(flag.find_first_not_of('-'));
   if (const std::string near = nearest(word, bare); !near.empty()) return "--" + near;
   const auto begins =

@@ -16,6 +16,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 extern char** environ;
 
@@ -27,8 +28,7 @@ constexpr useconds_t kLook_us = 5000;
 
 /// As execve(2) takes them; `words` must outlive it.
 std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
+  auto out = mapped(words, [](std::string& word) { return word.data(); });
   out.push_back(nullptr);
   return out;
 }

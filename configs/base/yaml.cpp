@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/utf8.hpp"
@@ -249,9 +250,7 @@ std::vector<YamlMap> YamlMap::maps(const std::string& key) {
 }
 
 std::vector<std::string> YamlMap::keys() const {
-  std::vector<std::string> out;
-  for (const auto& entry : node_) out.push_back(entry.first.as<std::string>());
-  return out;
+  return mapped(node_, [](const auto& entry) { return entry.first.template as<std::string>(); });
 }
 
 YAML::Node YamlMap::node(const std::string& key) { return require(key); }

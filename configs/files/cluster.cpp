@@ -6,7 +6,9 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/limits.hpp"
@@ -203,11 +205,9 @@ void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
 std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
   std::map<std::string, std::int64_t> count;
   for (std::int64_t node = 0; node * gpus_per_node < ranks; ++node) ++count[of_kind(kind_of(node)).gpu_name];
-  std::string text;
-  for (const auto& [gpu, nodes_of] : count)
-    text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes",
-                        gpus_per_node, gpu);
-  return text;
+  return joined(count, ", ", [&](const auto& kind) {
+    return fmt::format("{} of {} {}", counted(kind.second, "node"), gpus_per_node, kind.first);
+  });
 }
 
 void ClusterSpec::set_nodes(std::int64_t count) {

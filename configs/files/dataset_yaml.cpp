@@ -6,6 +6,7 @@
 #include <span>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/dataset.hpp"
 
@@ -135,12 +136,6 @@ void check_packing(YamlMap& map, const DatasetSpec& spec) {
              spec.finetuning->packing_ratio, to_string(batching));
 }
 
-double sum(const std::vector<double>& values) {
-  double total = 0;
-  for (const double v : values) total += v;
-  return total;
-}
-
 MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& clock, std::int64_t after) {
   MixChange change;
   change.at = read_batches(map, "at", clock);
@@ -148,7 +143,7 @@ MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& cloc
   YamlMap proportions = map.map("proportions");
   for (const StreamSpec& stream : spec.streams) change.proportions.push_back(proportions.number(stream.name, 0.0));
   proportions.finish();
-  if (!(sum(change.proportions) > 0)) map.fail("proportions", "found only zeros; needs one above 0");
+  if (!(sum_of(change.proportions) > 0)) map.fail("proportions", "found only zeros; needs one above 0");
   map.finish();
   return change;
 }
@@ -166,7 +161,7 @@ void check_shares(YamlMap& loader, const DatasetSpec& spec) {
           "streams.{}.proportion: found 0, needs more than 0, here or in an entry of curriculum; leave the stream out",
           spec.streams[i].name);
   }
-  if (!(sum(first) > 0)) loader.fail("dataset", "streams: found only proportions of 0; needs one above 0");
+  if (!(sum_of(first) > 0)) loader.fail("dataset", "streams: found only proportions of 0; needs one above 0");
   if (spec.batching_method == BatchingMethod::random) return;
   const auto zero = [](double share) { return share == 0; };
   bool some = std::ranges::any_of(first, zero);

@@ -4,6 +4,7 @@
 
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -43,9 +44,7 @@ EvidenceShares only(Evidence kind, double amount) {
 std::string to_string(const Provenance& provenance) { return to_string(provenance.kind) + ": " + provenance.source; }
 
 std::string to_string(const std::vector<Provenance>& provenances) {
-  std::string text;
-  for (const Provenance& each : provenances) text += (text.empty() ? "" : "; ") + to_string(each);
-  return text;
+  return joined(provenances, "; ", [](const Provenance& each) { return to_string(each); });
 }
 
 Evidence weakest(const std::vector<Provenance>& provenances) {

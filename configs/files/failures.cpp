@@ -1,8 +1,11 @@
 #include "configs/files/failures.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
@@ -23,11 +26,10 @@ Provenance read_provenance(YamlMap& map) {
 /// Reads which domain an event stops, and the distribution of the times between events.
 void read_law(YamlMap& map, FailureClass& out) {
   using enum FaultDomain;
-  std::vector<std::string> names;
-  for (const FaultDomain domain : {rank, node, rack, leaf, rail, all}) names.push_back(to_string(domain));
+  const std::array domains{rank, node, rack, leaf, rail, all};
+  const auto names = mapped(domains, [](FaultDomain domain) { return to_string(domain); });
   const std::string domain = map.choice("domain", names, to_string(node));
-  for (const FaultDomain each : {rank, node, rack, leaf, rail, all})
-    if (to_string(each) == domain) out.domain = each;
+  out.domain = domains[static_cast<std::size_t>(std::ranges::find(names, domain) - names.begin())];
   out.shape = map.number_or("shape", 1, 0.1, 10);
   if (!map.has("bad_nodes")) return;
   if (out.domain != node) map.fail("bad_nodes", "found beside domain {}, needs domain node", domain);
@@ -101,9 +103,7 @@ std::optional<T> section(const std::string& name_or_file, std::optional<T> Failu
 }
 
 double sum(const std::vector<FailureClass>& classes) {
-  double total = 0;
-  for (const auto& c : classes) total += c.per_1000_node_days.value;
-  return total;
+  return sum_of(classes, [](const FailureClass& c) { return c.per_1000_node_days.value; });
 }
 
 SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureClass>& classes, double rate,

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/stack.hpp"
@@ -70,9 +71,7 @@ OfferSpec read_offer(const std::string& name_or_file) {
 }
 
 std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_files) {
-  std::vector<OfferSpec> offers;
-  offers.reserve(names_or_files.size());
-  for (const std::string& one : names_or_files) offers.push_back(read_offer(one));
+  std::vector<OfferSpec> offers = mapped(names_or_files, read_offer);
   check_names(offers);
   check_prices(offers);
   return offers;

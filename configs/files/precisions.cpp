@@ -6,6 +6,7 @@
 #include <array>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -43,17 +44,7 @@ PrecisionRecipe recipe(const char* word, Format products) {
   return {word, Precision::bf16, p};
 }
 
-std::vector<std::string> words_of(const std::vector<Format>& formats) {
-  std::vector<std::string> out;
-  for (const Format format : formats) out.push_back(to_string(format));
-  return out;
-}
-
-std::vector<std::string> recipe_words() {
-  std::vector<std::string> out;
-  for (const PrecisionRecipe& each : precision_recipes()) out.push_back(each.word);
-  return out;
-}
+std::vector<std::string> recipe_words() { return mapped(precision_recipes(), &PrecisionRecipe::word); }
 
 }  // namespace
 
@@ -112,7 +103,8 @@ PrecisionRecipe read_precisions(YamlMap& map) {
   YamlMap own = map.map("precisions");
   for (const OperationClass& each : operation_classes()) {
     if (!own.has(each.key)) continue;
-    const std::string word = own.choice(each.key, words_of(each.allowed));
+    const std::string word =
+        own.choice(each.key, mapped(each.allowed, [](Format format) { return to_string(format); }));
     if (!each.state && out.compute == Precision::fp32)
       own.fail(each.key, "found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word, out.word);
     out.precisions.*each.format = *enumerator_of<Format>(word, kFormats);

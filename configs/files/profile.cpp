@@ -9,6 +9,7 @@
 #include "configs/base/hash.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -87,9 +88,8 @@ std::string Measurement::name() const {
   std::string name = kernel;
   if (!pass.empty()) name += "/" + pass;
   if (!dtype.empty()) name += "/" + dtype;
-  std::string sizes;
-  for (const auto& [key, value] : shape) sizes += (sizes.empty() ? "" : ",") + key + "=" + std::to_string(value);
-  if (!sizes.empty()) name += "/" + sizes;
+  if (!shape.empty())
+    name += "/" + joined(shape, ",", [](const auto& size) { return fmt::format("{}={}", size.first, size.second); });
   if (clock != "wall") name += "/" + clock;
   return name;
 }

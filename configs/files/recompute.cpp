@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/recompute_mask.hpp"
@@ -69,10 +69,8 @@ std::string to_string(const Recompute::Blocks& blocks) {
   return fmt::format("{}-{}", name, blocks.a);
 }
 
-std::string joined(const std::vector<Recompute::Blocks>& blocks) {
-  std::string out;
-  for (const auto& one : blocks) out += (out.empty() ? "" : ",") + to_string(one);
-  return out;
+std::string text_of(const std::vector<Recompute::Blocks>& blocks) {
+  return joined(blocks, ",", [](const Recompute::Blocks& one) { return to_string(one); });
 }
 
 /// Half-open range of blocks, counted as in LLM Foundry (llmfoundry/models/utils/act_ckpt.py, parse_ele_str).
@@ -150,8 +148,7 @@ Module module_from_string(const std::string& word) {
     if (known.word == word) return known.module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  throw_usage("recompute: found '{}', allowed {}", word,
-              fmt::join(kModules | std::views::transform(&ModuleWord::word), ", "));
+  throw_usage("recompute: found '{}', allowed {}", word, joined(kModules, ", ", &ModuleWord::word));
 }
 
 /// A number n = the first n; words separated by commas; a list of numbers (single blocks) and words; null = every
@@ -207,11 +204,7 @@ const Recompute Recompute::block = everywhere(Module::block);
 
 std::string to_string(Module module) { return kModules[static_cast<std::size_t>(module)].word; }
 
-std::vector<Module> every_module() {
-  std::vector<Module> out;
-  for (const ModuleWord& known : kModules) out.push_back(known.module);
-  return out;
-}
+std::vector<Module> every_module() { return mapped(kModules, &ModuleWord::module); }
 
 std::string to_string(Compression compression) { return word_for(compression, kCompressions); }
 
@@ -292,9 +285,9 @@ void Recompute::check(std::int64_t layers, const std::string& where,
 
 std::string to_string(const Recompute& recompute) {
   if (!recompute.any()) return "none";
-  std::string out;
-  for (const Recompute::Rule& rule : recompute.rules())
-    out += (out.empty() ? "" : "+") + to_string(rule.module) + (rule.blocks.empty() ? "" : ":" + joined(rule.blocks));
+  const std::string out = joined(recompute.rules(), "+", [](const Recompute::Rule& rule) {
+    return to_string(rule.module) + (rule.blocks.empty() ? "" : ":" + text_of(rule.blocks));
+  });
   return recompute.compression == Compression::none ? out : out + "/" + to_string(recompute.compression);
 }
 
@@ -358,7 +351,7 @@ void write_recompute(YAML::Emitter& out, const Recompute& recompute) {
       if (rule.blocks.empty())
         out << YAML::Null;
       else
-        out << joined(rule.blocks);
+        out << text_of(rule.blocks);
     }
     out << YAML::EndMap;
   }

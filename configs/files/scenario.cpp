@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "configs/base/enum_words.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
@@ -177,11 +178,9 @@ std::vector<FaultDomain> domains_of(const FaultEffect& what) {
 
 void check_event(YamlMap& map, const FaultEvent& e) {
   const auto domains = domains_of(e.what);
-  if (std::ranges::find(domains, e.who.domain) == domains.end()) {
-    std::string allowed;
-    for (const FaultDomain domain : domains) allowed += (allowed.empty() ? "" : ", ") + to_string(domain);
-    map.fail("who", "found '{}', {} hits one of: {}", to_string(e.who.domain), to_string(e.what.kind), allowed);
-  }
+  if (std::ranges::find(domains, e.who.domain) == domains.end())
+    map.fail("who", "found '{}', {} hits one of: {}", to_string(e.who.domain), to_string(e.what.kind),
+             joined(domains, ", ", [](FaultDomain domain) { return to_string(domain); }));
   if (e.who.share > 0 && e.when.by != FaultTime::By::rate)
     map.fail("who", "a share of members is hit at a rate; give per_1000_node_days, or an index in place of the share");
   const bool one = e.when.by == FaultTime::By::step || e.when.by == FaultTime::By::time;

@@ -4,6 +4,7 @@
 
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -46,9 +47,7 @@ std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std
 
 std::vector<bool> either(YamlMap& map, const std::string& key, const std::string& yes = "true",
                          const std::string& no = "false") {
-  std::vector<bool> out;
-  for (const int which : named<int>(map, key, {yes, no})) out.push_back(which == 0);
-  return out;
+  return mapped(named<int>(map, key, {yes, no}), [](int which) { return which == 0; });
 }
 
 std::vector<Recompute> policies(YamlMap& map) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -16,9 +17,7 @@ std::string cache_of(const StreamSpec& stream) {
 }
 
 std::vector<std::array<std::string, 3>> places_of(const DatasetSpec& set) {
-  std::vector<std::array<std::string, 3>> out;
-  for (const StreamSpec& stream : set.streams) out.push_back({stream.remote, stream.local, stream.split});
-  return out;
+  return mapped(set.streams, [](const StreamSpec& s) { return std::array{s.remote, s.local, s.split}; });
 }
 
 }  // namespace

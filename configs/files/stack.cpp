@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
@@ -68,11 +69,9 @@ void StackSpec::check_layout(const Layout& layout) const {
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
     throw_usage("stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
   };
-  if (std::ranges::find(dispatchers, layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
-    std::vector<std::string> names;
-    for (const Dispatcher each : dispatchers) names.push_back(to_string(each));
-    refuse("token_dispatcher", to_string(layout.dispatcher), fmt::format("{}", fmt::join(names, " or ")));
-  }
+  if (std::ranges::find(dispatchers, layout.dispatcher) == dispatchers.end() && layout.expert > 1)
+    refuse("token_dispatcher", to_string(layout.dispatcher),
+           joined(dispatchers, " or ", [](Dispatcher each) { return to_string(each); }));
   if (layout.exchange_overlap && !exchange_overlap) refuse("overlap_expert_exchange", "true", "false");
   if (layout.cuda_graphs != CudaGraphs::none && !cuda_graphs)
     refuse("cuda_graphs", to_string(layout.cuda_graphs), "none");

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/process.hpp"
 
 namespace wt {
@@ -107,10 +108,9 @@ std::vector<FingerprintDifference> differences(const Fingerprint& left, const Fi
 
 std::string to_string(const std::vector<FingerprintDifference>& differences) {
   const auto shown = [](const std::string& value) { return value.empty() ? "none" : "'" + value + "'"; };
-  std::string text;
-  for (const FingerprintDifference& each : differences)
-    text += fmt::format("{}{}: {} and {}", text.empty() ? "" : "; ", each.key, shown(each.left), shown(each.right));
-  return text;
+  return joined(differences, "; ", [&](const FingerprintDifference& each) {
+    return fmt::format("{}: {} and {}", each.key, shown(each.left), shown(each.right));
+  });
 }
 
 }  // namespace wt

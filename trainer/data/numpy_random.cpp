@@ -89,10 +89,9 @@ double NumpyRandom::uniform(double low, double high) {
 }
 
 std::int64_t NumpyRandom::integers(std::int64_t low, std::int64_t high) {
-  if (low >= high) {
+  if (low >= high)
     throw_usage("random integers: found the range [{}, {}), allowed are ranges with low < high; widen the range", low,
                 high);
-  }
   const auto offset = static_cast<std::uint64_t>(low);
   return static_cast<std::int64_t>(offset + bounded(static_cast<std::uint64_t>(high) - offset - 1));
 }

@@ -21,10 +21,9 @@ constexpr std::array<std::pair<const char*, SampleKind>, 5> kSampleKinds = {{{"o
 
 void check_options(const PackOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well below a shard's limit
-  if (options.seq_len < 1 || options.seq_len > kMostTokens) {
+  if (options.seq_len < 1 || options.seq_len > kMostTokens)
     throw_usage("--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length", options.seq_len,
                 kMostTokens);
-  }
   const bool texts = !options.bos_text.empty() || !options.eos_text.empty();
   if (texts &&
       (options.tokenizer.empty() || options.samples == SampleKind::finetune || options.samples == SampleKind::text))

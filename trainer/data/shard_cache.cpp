@@ -195,12 +195,11 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     } catch (const Error&) {
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
-      if (tries == kTriesAgainstRemoval) {
+      if (tries == kTriesAgainstRemoval)
         throw_runtime(
             "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what all "
             "processes read at once; raise cache_limit",
             stream.folder().string(), stream.shards()[at].raw.basename, tries + 1);
-      }
     }
   }
 }
@@ -242,10 +241,9 @@ Shard ShardCache::State::opened(std::size_t shard) {
 }
 
 std::pair<Shard, std::size_t> ShardCache::State::find(std::int64_t id) {
-  if (id < 0 || id >= size()) {
+  if (id < 0 || id >= size())
     throw_usage("{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
                 streams_.empty() ? std::string("dataset") : streams_.front()->folder().string(), id, size() - 1);
-  }
   const std::size_t shard = shard_of(id);
   Shard file = opened(shard);
   if (limit_) limit_->touch(shard);

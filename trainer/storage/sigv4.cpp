@@ -9,15 +9,14 @@
 #include <cerrno>
 #include <system_error>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
 
 std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return out;
+  return joined(bytes, "", [](char c) { return fmt::format("{:02x}", static_cast<unsigned char>(c)); });
 }
 
 class Digest {
@@ -80,9 +79,7 @@ std::string canonical_query(const std::string& query) {
     begin = end + 1;
   }
   std::ranges::sort(parts);
-  std::string out;
-  for (const auto& [name, value] : parts) out += (out.empty() ? "" : "&") + name + "=" + value;
-  return out;
+  return joined(parts, "&", [](const auto& each) { return each.first + "=" + each.second; });
 }
 
 }  // namespace

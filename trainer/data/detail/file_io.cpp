@@ -102,20 +102,17 @@ void move_into_place(const fs::path& finished, const fs::path& target) {
 MappedFile::MappedFile(const fs::path& file) {
   const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0) {
+  if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0)
     throw_usage("{}: cannot be opened: {}; allowed is a readable file; copy it here again", file.string(),
                 reason(errno));
-  }
-  if (!S_ISREG(status.st_mode)) {
+  if (!S_ISREG(status.st_mode))
     throw_usage("{}: is not a regular file; allowed is a readable file; copy it here again", file.string());
-  }
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* const mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, opened.get(), 0);
-  if (mapped == MAP_FAILED) {
+  if (mapped == MAP_FAILED)
     throw_runtime("{}: mapping {} bytes failed: {}; allowed are files that fit the address space; see ulimit -v",
                   file.string(), size_, reason(errno));
-  }
   data_ = static_cast<const std::byte*>(mapped);
 }
 
