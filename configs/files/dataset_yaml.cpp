@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <span>
 
 #include "configs/base/error.hpp"
 #include "configs/base/lists.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/dataset.hpp"
 
@@ -26,8 +26,7 @@ const std::vector<std::string> kHashes = {"blake2b", "blake2s", "md5",      "sha
 /// "1500", "10k", "1.5m"; bytes "100b", "64kb". Rounds down to whole samples or bytes, as Streaming does.
 std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<const Suffix> suffixes,
                               const char* example) {
-  std::string text = map.text(key);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string text = lower(map.text(key));
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const std::string rest = end;

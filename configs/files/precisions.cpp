@@ -51,23 +51,9 @@ std::vector<std::string> recipe_words() { return mapped(precision_recipes(), &Pr
 std::string to_string(NumberFormat format) { return word_for(format, kFormats); }
 
 double bytes_of(NumberFormat format) {
-  switch (format) {
-    case Format::fp32:
-    case Format::tf32:
-      return 4;
-    case Format::fp16:
-    case Format::bf16:
-      return 2;
-    case Format::fp8:
-      return 1;
-    case Format::fp8_blockwise:
-      return 1 + 4. / 128;  // fp32 scales
-    case Format::mxfp8:
-      return 1 + 1. / 32;  // E8M0
-    case Format::nvfp4:
-      return 0.5 + 1. / 16;  // E4M3
-  }
-  return 0;
+  // Scales: fp8_blockwise has one of fp32 for 128 values, mxfp8 one of E8M0 for 32, nvfp4 one of E4M3 for 16.
+  constexpr std::array kBytes{4., 4., 2., 2., 1., 1 + 4. / 128, 1 + 1. / 32, 0.5 + 1. / 16};
+  return kBytes[static_cast<std::size_t>(format)];
 }
 
 bool plain_precisions(Precision compute, const Precisions& precisions) {

@@ -209,11 +209,8 @@ namespace {
 
 /// Writes the layout of the run, or one for fewer ranks.
 void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) {
-  out << YAML::Key << "device_train_microbatch_size" << YAML::Value;
-  if (run.microbatch_auto)
-    out << "auto";
-  else
-    out << layout.microbatch;
+  out << YAML::Key << "device_train_microbatch_size" << YAML::Value
+      << (run.microbatch_auto ? "auto" : std::to_string(layout.microbatch));
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << layout.shard;

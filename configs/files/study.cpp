@@ -69,9 +69,7 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   map.finish();
 }
 
-void read_scale(YamlMap& study, ScaleSpec& s) {
-  if (!study.has("scale")) return;
-  YamlMap map = study.map("scale");
+void read_scale(YamlMap map, ScaleSpec& s) {
   for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate},
                             {"clock", &s.clock},
                             {"network_bandwidth", &s.network_bandwidth},
@@ -83,9 +81,7 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
   map.finish();
 }
 
-void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
-  if (!study.has("maintenance")) return;
-  YamlMap map = study.map("maintenance");
+void read_maintenance(YamlMap map, MaintenanceSpec& m) {
   m.every_s = seconds(map, "every");
   m.duration_s = seconds(map, "duration");
   if (m.every_s < 3600) map.fail("every", "found {}, needs at least an hour", map.text("every"));
@@ -95,9 +91,7 @@ void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
   map.finish();
 }
 
-void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
-  if (!study.has("silent_errors")) return;
-  YamlMap map = study.map("silent_errors");
+void read_silent_errors(YamlMap map, SilentErrorSpec& e) {
   e.rate = map.text("rate");
   e.verify_s = seconds(map, "verify");
   if (map.has("found_after")) {
@@ -108,9 +102,7 @@ void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
   map.finish();
 }
 
-void read_drift(YamlMap& study, DriftSpec& d) {
-  if (!study.has("drift")) return;
-  YamlMap map = study.map("drift");
+void read_drift(YamlMap map, DriftSpec& d) {
   d.loads = words(map, "loads", {});
   if (d.loads.empty()) map.fail("loads", "found none, needs histograms in the order of time, or a recording");
   d.every = map.integer("every", 1);
@@ -118,18 +110,14 @@ void read_drift(YamlMap& study, DriftSpec& d) {
   map.finish();
 }
 
-void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
-  if (!study.has("replica_loss")) return;
-  YamlMap map = study.map("replica_loss");
+void read_replica_loss(YamlMap map, ReplicaLossSpec& r) {
   r.recover_s = positive_seconds(map, "recover");
   r.stall_s = seconds(map, "stall");
   r.evidence = read_source(map);
   map.finish();
 }
 
-void read_hot_spares(YamlMap& study, HotSpareSpec& h) {
-  if (!study.has("hot_spares")) return;
-  YamlMap map = study.map("hot_spares");
+void read_hot_spares(YamlMap map, HotSpareSpec& h) {
   h.activate_s = seconds(map, "activate");
   h.evidence = read_source(map);
   map.finish();
@@ -165,14 +153,14 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.precision = map.enumerator("precision", std::array{"fp32", "amp_bf16"}, Precision::bf16);
   s.routing = words(map, "routing", routing_for_model(s.model));
   if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
-  read_drift(map, s.drift);
+  if (map.has("drift")) read_drift(map.map("drift"), s.drift);
   s.failures = map.text("failures", kDefaultFailures);
   s.recovery = map.text("recovery", "");
   s.stragglers = map.text("stragglers", "none");
-  read_maintenance(map, s.maintenance);
-  read_silent_errors(map, s.silent_errors);
-  read_replica_loss(map, s.replica_loss);
-  read_hot_spares(map, s.hot_spares);
+  if (map.has("maintenance")) read_maintenance(map.map("maintenance"), s.maintenance);
+  if (map.has("silent_errors")) read_silent_errors(map.map("silent_errors"), s.silent_errors);
+  if (map.has("replica_loss")) read_replica_loss(map.map("replica_loss"), s.replica_loss);
+  if (map.has("hot_spares")) read_hot_spares(map.map("hot_spares"), s.hot_spares);
   s.faults = words(map, "faults", {});
   if (const auto adapters = s.adapters())  // fp32 masters of the whole model; two moments only of the adapters
     s.checkpoint.bytes_per_parameter =
@@ -180,7 +168,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_checkpoint(map, s.checkpoint);
   if (map.has("search")) s.search = search_from_yaml(map.map("search"));
   if (s.lora) check_lora(s.search, map.file().string());
-  read_scale(map, s.scale);
+  if (map.has("scale")) read_scale(map.map("scale"), s.scale);
   if (map.has("memory_reserve"))
     map.fail("memory_reserve",
              "is no key any more: the memory of a rank's process is predicted from published runs, and a layout fits "

@@ -40,8 +40,6 @@ class CacheLimit::Locked {
  public:
   explicit Locked(CacheLimit& owner) : own_(owner.mutex_), lock_(owner.lock_) { lock_.lock(kTable); }
   ~Locked() { lock_.unlock(kTable); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
 
  private:
   std::lock_guard<std::mutex> own_;

@@ -227,8 +227,7 @@ DataCheckResult check_dataset(const fs::path& folder, const DataCheckOptions& op
   if (result.samples == 0)
     throw_usage("{}: found no sample, allowed is a dataset of at least one; pack some data",
                 (folder / kMdsIndexName).string());
-  for (const MdsColumn& column : *shards.front().columns)
-    result.columns.push_back(column.name + ": " + column.encoding.name);
+  result.columns = mapped(*shards.front().columns, [](const MdsColumn& c) { return c.name + ": " + c.encoding.name; });
   result.compression = shards.front().compression;
   const std::vector<std::int64_t> shown = drawn_samples(result.samples, options);
   DatasetCheck check(folder, options, result);

@@ -16,6 +16,17 @@
 #include "configs/base/parsed.hpp"
 
 namespace wt {
+
+/// The problem with a stream; none if it filled `raw` exactly and ended there.
+using Fault = std::optional<std::string_view>;
+
+struct MdsCodec {
+  std::string_view name;
+  int lowest, highest, usual;  ///< levels; all equal if the format has none
+  std::string (*compress)(std::span<const std::byte> raw, int level);
+  Fault (*decompress)(std::span<const std::byte> zip, std::string& raw);
+};
+
 namespace {
 
 constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for the gzip header
@@ -69,8 +80,6 @@ std::string compress_snappy(std::span<const std::byte> raw, int) {
   return zip;
 }
 
-/// The problem with a stream; none if it filled `raw` exactly and ended there.
-using Fault = std::optional<std::string_view>;
 constexpr std::string_view kMore = "a stream of more bytes";
 constexpr std::string_view kFewer = "a stream that is cut off or shorter";
 constexpr std::string_view kDamaged = "a damaged stream";
@@ -160,17 +169,6 @@ Fault decompress_snappy(std::span<const std::byte> zip, std::string& raw) {
   if (size != raw.size()) return size > raw.size() ? kMore : kFewer;
   return snappy::RawUncompress(as_chars(zip.data()), zip.size(), raw.data()) ? Fault() : Fault(kDamaged);
 }
-
-}  // namespace
-
-struct MdsCodec {
-  std::string_view name;
-  int lowest, highest, usual;  ///< levels; all equal if the format has none
-  std::string (*compress)(std::span<const std::byte> raw, int level);
-  Fault (*decompress)(std::span<const std::byte> zip, std::string& raw);
-};
-
-namespace {
 
 constexpr MdsCodec kCodecs[] = {{"zstd", 1, 22, 3, compress_zstd, decompress_zstd},
                                 {"gz", 0, 9, 9, compress_gz, decompress_gz},

@@ -136,15 +136,11 @@ std::vector<std::int64_t> NumpyRandom::permutation(std::int64_t n) {
   return items;
 }
 
-namespace {
-
 /// Generator.choice without replacement uses the tail of a shuffled list for large shares of large populations, and
 /// Floyd's method (1987) otherwise.
-bool draws_by_tail(std::int64_t population, std::int64_t count) {
+static bool draws_by_tail(std::int64_t population, std::int64_t count) {
   return population > 10'000 && count > population / 50;
 }
-
-}  // namespace
 
 std::vector<std::int64_t> NumpyRandom::choice(std::int64_t population, std::int64_t count) {
   if (count < 0 || count > population)
