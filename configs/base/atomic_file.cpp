@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "configs/base/descriptor.hpp"
 #include "configs/base/file_write.hpp"
 #include "configs/base/temporary_file.hpp"
 
@@ -15,25 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_all(int fd, std::string_view bytes, const fs::path& file) {
-  while (!bytes.empty()) {
-    const ssize_t written = write_some(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_write(file, "write", errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 void write_through(const fs::path& file, std::string_view bytes) {
-  const int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) fail_write(file, "open", errno);
-  try {
-    write_all(fd, bytes, file);
-  } catch (...) {
-    close(fd);
-    throw;
-  }
-  if (close(fd) != 0) fail_write(file, "close", errno);
+  Descriptor out(open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!out.is_open()) fail_write(file, "open", errno);
+  if (const int error = write_all(out.get(), bytes)) fail_write(file, "write", error);
+  if (close(out.release()) != 0) fail_write(file, "close", errno);
 }
 
 }  // namespace
@@ -49,7 +36,7 @@ void write_file_atomically(const fs::path& file, std::string_view bytes) {
 
   TemporaryFile temporary(target, 0666);
   if (exists && fchmod(temporary.fd(), old.st_mode & 07777) != 0) fail_write(file, "fchmod", errno);
-  write_all(temporary.fd(), bytes, file);
+  if (const int error = write_all(temporary.fd(), bytes)) fail_write(file, "write", error);
   temporary.rename_to_target();
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 
@@ -19,65 +20,62 @@ struct FileSetting {
   std::vector<std::string> run, study;
 };
 
-const std::vector<FileSetting>& file_settings() {
-  static const std::string f = "fsdp_config.";
-  static const std::vector<FileSetting> settings = {
-      {" gpus gpu num-gpus n-gpus nproc nproc-per-node world-size ranks nodes nnodes num-nodes ",
-       "the number of GPUs",
-       {f + "data_parallel_replicate_degree", f + "data_parallel_shard_degree", f + "tensor_parallel_degree",
-        f + "pipeline_parallel_degree"},
-       {"gpus"}},
-      {" batch batch-size global-batch global-batch-size gbs ",
-       "the batch",
-       {"global_train_batch_size"},
-       {"global_train_batch_size"}},
-      {" micro-batch micro-batch-size microbatch mbs local-batch-size ",
-       "the microbatch",
-       {"device_train_microbatch_size"},
-       {"search.microbatch"}},
-      {" seq seq-len seq-length sequence-length context-length max-seq-len ",
-       "the length of sequences",
-       {"max_seq_len"},
-       {"max_seq_len"}},
-      {" steps max-steps train-iters iterations epochs duration max-duration tokens ",
-       "the length of the run",
-       {"max_duration"},
-       {"tokens"}},
-      {" lr learning-rate ", "the learning rate", {"optimizer.lr"}, {}},
-      {" seed ", "the seed", {"seed"}, {"seed"}},
-      {" model ", "the model", {"model"}, {"model"}},
-      {" cluster ", "the cluster", {}, {"cluster"}},
-      {" stack framework ", "the stack", {}, {"stack"}},
-      {" precision dtype bf16 fp16 fp8 ", "the precision", {"precision"}, {"precision"}},
-      {" tp tensor-parallel tensor-parallel-size tensor-model-parallel-size ",
-       "the tensor group",
-       {f + "tensor_parallel_degree"},
-       {"search.tensor_parallel_degree"}},
-      {" pp pipeline-parallel pipeline-parallel-size pipeline-model-parallel-size stages ",
-       "the number of stages",
-       {f + "pipeline_parallel_degree"},
-       {"search.pipeline_parallel_degree"}},
-      {" ep expert-parallel expert-parallel-size expert-model-parallel-size ",
-       "expert parallelism",
-       {f + "expert_parallel_degree"},
-       {"search.expert_degrees"}},
-      {" cp context-parallel context-parallel-size ",
-       "context parallelism",
-       {f + "context_parallel_degree"},
-       {"search.context_parallel_degree"}},
-      {" dp fsdp shard data-parallel data-parallel-size ",
-       "data parallelism",
-       {f + "data_parallel_replicate_degree", f + "data_parallel_shard_degree"},
-       {"search.shard_sizes"}},
-      {" recompute activation-checkpointing recompute-granularity ",
-       "recompute",
-       {f + "activation_checkpointing", f + "activation_checkpointing_target"},
-       {"search.recompute"}},
-      {" save save-interval checkpoint-interval ", "saving", {"save_interval"}, {"checkpoint.interval"}},
-      {" data data-path dataset ", "the data", {"train_loader.dataset.local"}, {"data"}},
-      {" device cuda cpu ", "the device", {"device"}, {}}};
-  return settings;
-}
+const std::string kFsdp = "fsdp_config.";
+const std::vector<FileSetting> kFileSettings = {
+    {" gpus gpu num-gpus n-gpus nproc nproc-per-node world-size ranks nodes nnodes num-nodes ",
+     "the number of GPUs",
+     {kFsdp + "data_parallel_replicate_degree", kFsdp + "data_parallel_shard_degree", kFsdp + "tensor_parallel_degree",
+      kFsdp + "pipeline_parallel_degree"},
+     {"gpus"}},
+    {" batch batch-size global-batch global-batch-size gbs ",
+     "the batch",
+     {"global_train_batch_size"},
+     {"global_train_batch_size"}},
+    {" micro-batch micro-batch-size microbatch mbs local-batch-size ",
+     "the microbatch",
+     {"device_train_microbatch_size"},
+     {"search.microbatch"}},
+    {" seq seq-len seq-length sequence-length context-length max-seq-len ",
+     "the length of sequences",
+     {"max_seq_len"},
+     {"max_seq_len"}},
+    {" steps max-steps train-iters iterations epochs duration max-duration tokens ",
+     "the length of the run",
+     {"max_duration"},
+     {"tokens"}},
+    {" lr learning-rate ", "the learning rate", {"optimizer.lr"}, {}},
+    {" seed ", "the seed", {"seed"}, {"seed"}},
+    {" model ", "the model", {"model"}, {"model"}},
+    {" cluster ", "the cluster", {}, {"cluster"}},
+    {" stack framework ", "the stack", {}, {"stack"}},
+    {" precision dtype bf16 fp16 fp8 ", "the precision", {"precision"}, {"precision"}},
+    {" tp tensor-parallel tensor-parallel-size tensor-model-parallel-size ",
+     "the tensor group",
+     {kFsdp + "tensor_parallel_degree"},
+     {"search.tensor_parallel_degree"}},
+    {" pp pipeline-parallel pipeline-parallel-size pipeline-model-parallel-size stages ",
+     "the number of stages",
+     {kFsdp + "pipeline_parallel_degree"},
+     {"search.pipeline_parallel_degree"}},
+    {" ep expert-parallel expert-parallel-size expert-model-parallel-size ",
+     "expert parallelism",
+     {kFsdp + "expert_parallel_degree"},
+     {"search.expert_degrees"}},
+    {" cp context-parallel context-parallel-size ",
+     "context parallelism",
+     {kFsdp + "context_parallel_degree"},
+     {"search.context_parallel_degree"}},
+    {" dp fsdp shard data-parallel data-parallel-size ",
+     "data parallelism",
+     {kFsdp + "data_parallel_replicate_degree", kFsdp + "data_parallel_shard_degree"},
+     {"search.shard_sizes"}},
+    {" recompute activation-checkpointing recompute-granularity ",
+     "recompute",
+     {kFsdp + "activation_checkpointing", kFsdp + "activation_checkpointing_target"},
+     {"search.recompute"}},
+    {" save save-interval checkpoint-interval ", "saving", {"save_interval"}, {"checkpoint.interval"}},
+    {" data data-path dataset ", "the data", {"train_loader.dataset.local"}, {"data"}},
+    {" device cuda cpu ", "the device", {"device"}, {}}};
 
 enum class File { none, run, study };
 
@@ -93,9 +91,7 @@ std::vector<const CLI::App*> subcommands(const CLI::App& app) {
 }
 
 std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> out;
-  for (const CLI::App* sub : subcommands(app)) out.push_back(sub->get_name());
-  return out;
+  return mapped(subcommands(app), [](const CLI::App* sub) { return sub->get_name(); });
 }
 
 const CLI::App* subcommand(const CLI::App& app, const std::string& name) {
@@ -127,8 +123,7 @@ void add_owners(const CLI::App& app, const std::string& path, const std::string&
 
 /// The command's flag that was probably meant: one that is near, or that begins so.
 std::string near_flag(const std::string& flag, const std::vector<std::string>& flags) {
-  std::vector<std::string> bare;
-  for (const std::string& each : flags) bare.push_back(each.substr(2));
+  const auto bare = mapped(flags, [](const std::string& each) { return each.substr(2); });
   const std::string word = flag.substr(flag.find_first_not_of('-'));
   if (const std::string near = nearest(word, bare); !near.empty()) return "--" + near;
   const auto begins =
@@ -141,7 +136,7 @@ std::string said_in_file(const CLI::App& command, const std::string& path, const
   const File file = file_of(path);
   std::string word = lower(flag.substr(flag.find_first_not_of('-')));
   std::ranges::replace(word, '_', '-');
-  for (const FileSetting& setting : file_settings()) {
+  for (const FileSetting& setting : kFileSettings) {
     const std::vector<std::string>& keys = file == File::run ? setting.run : setting.study;
     if (file == File::none || keys.empty() || std::string(setting.flags).find(" " + word + " ") == std::string::npos)
       continue;
@@ -226,7 +221,7 @@ std::vector<std::string> with_help(const CLI::App& app, const std::vector<std::s
 
 std::vector<std::string> keys_of_flags(bool study) {
   std::vector<std::string> out;
-  for (const FileSetting& setting : file_settings())
+  for (const FileSetting& setting : kFileSettings)
     for (const std::string& key : study ? setting.study : setting.run) out.push_back(key);
   return out;
 }

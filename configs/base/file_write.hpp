@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 namespace wt {
 
@@ -19,5 +20,7 @@ void limit_writes(WriteLimit limit);
 
 /// Like write(2): returns the bytes written, which may be fewer, or -1 with errno set.
 ssize_t write_some(int fd, const void* bytes, std::size_t n);
+/// Writes all of it; returns 0, or errno of the write that failed.
+int write_all(int fd, std::string_view bytes);
 
 }  // namespace wt

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "configs/base/clock.hpp"
+#include "configs/base/descriptor.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
 #include "configs/base/running.hpp"
@@ -83,19 +84,18 @@ bool FolderLock::take() {
 
 void FolderLock::wait_or_refuse() {
   if (fd_ < 0) return;  // it was removed under our hands
-  const int held = std::exchange(fd_, -1);
-  const Holder holder = holder_in(held);
+  const Descriptor held(std::exchange(fd_, -1));
+  const Holder holder = holder_in(held.get());
   const bool here = holder.host == host_name();
   const bool gone = here && holder.process > 0 && !is_running(holder.process);
   const bool same_launch = !use_.launch.empty() && holder.launch == use_.launch;
   const double at_most_s = gone ? kChildrenEnd_s : same_launch ? kServerForgets_s : holder.process < 0 ? 1 : 0;
   const bool free = at_most_s > 0 && wait_until(at_most_s, 0.01, [&] {
-                      if (holder_in(held).process != holder.process) return true;  // to be judged by itself
-                      if (flock(held, LOCK_EX | LOCK_NB) != 0) return false;
-                      flock(held, LOCK_UN);
+                      if (holder_in(held.get()).process != holder.process) return true;  // to be judged by itself
+                      if (flock(held.get(), LOCK_EX | LOCK_NB) != 0) return false;
+                      flock(held.get(), LOCK_UN);
                       return true;
                     });
-  close(held);
   if (free) return;
   throw_usage("{}: found another {}: {}{}; needs that to end first", path_.parent_path().string(), use_.what,
               words_of(holder), gone ? ", which has ended, but not all that it started" : "");
@@ -114,10 +114,9 @@ FolderLock::~FolderLock() {
   if (fd_ < 0) return;
   close(fd_);
   // Held once more, so that nobody else holds what is removed.
-  const int again = open(path_.c_str(), O_RDWR | O_CLOEXEC);
-  if (again < 0) return;
-  if (flock(again, LOCK_EX | LOCK_NB) == 0 && is_at(again, path_)) unlink(path_.c_str());
-  close(again);
+  const Descriptor again(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  if (!again.is_open()) return;
+  if (flock(again.get(), LOCK_EX | LOCK_NB) == 0 && is_at(again.get(), path_)) unlink(path_.c_str());
 }
 
 }  // namespace wt

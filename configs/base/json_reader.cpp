@@ -10,6 +10,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 
@@ -114,11 +115,7 @@ std::vector<JsonReader> JsonReader::elements() const {
   return all;
 }
 
-std::vector<std::string> JsonReader::strings() const {
-  std::vector<std::string> out;
-  for (const JsonReader& each : elements()) out.push_back(each.string());
-  return out;
-}
+std::vector<std::string> JsonReader::strings() const { return mapped(elements(), &JsonReader::string); }
 
 std::vector<std::pair<std::string, JsonReader>> JsonReader::items() const {
   expect_object();

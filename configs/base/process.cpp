@@ -15,7 +15,9 @@
 #include <sstream>
 
 #include "configs/base/clock.hpp"
+#include "configs/base/descriptor.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 extern char** environ;
 
@@ -27,8 +29,7 @@ constexpr useconds_t kLook_us = 5000;
 
 /// As execve(2) takes them; `words` must outlive it.
 std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
+  auto out = mapped(words, [](std::string& word) { return word.data(); });
   out.push_back(nullptr);
   return out;
 }
@@ -67,28 +68,15 @@ class SpawnSettings {
   posix_spawnattr_t attributes{};
 };
 
-class Pipe {
- public:
+struct Pipe {
   Pipe() {
-    if (pipe2(ends_, O_CLOEXEC) != 0)
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
       throw_runtime("no pipe could be made: {}; raise the limit on open files", std::strerror(errno));
-  }
-  ~Pipe() { close_reader(), close_writer(); }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  int reader() const { return ends_[0]; }
-  int writer() const { return ends_[1]; }
-  void close_reader() { close_end(ends_[0]); }
-  void close_writer() { close_end(ends_[1]); }
-
- private:
-  static void close_end(int& end) {
-    if (end >= 0) close(end);
-    end = -1;
+    reader = Descriptor(ends[0]), writer = Descriptor(ends[1]);
   }
 
-  int ends_[2] = {-1, -1};
+  Descriptor reader, writer;
 };
 
 /// Until there is something to read; whether there was before `until_s` of the steady clock.
@@ -177,17 +165,17 @@ void end_group(pid_t pid) {
 ProcessOutput run_for_output(ProcessStart start, double limit_s, std::size_t most_bytes) {
   const double until_s = steady_s() + limit_s;
   Pipe pipe;
-  start.output = pipe.writer();
+  start.output = pipe.writer.get();
   const pid_t pid = start_process(start);
-  pipe.close_writer();
+  pipe.writer.close();
   ProcessOutput out;
   std::array<char, 4096> block{};
-  while (out.text.size() < most_bytes && readable(pipe.reader(), until_s)) {
-    const ssize_t count = read(pipe.reader(), block.data(), block.size());
+  while (out.text.size() < most_bytes && readable(pipe.reader.get(), until_s)) {
+    const ssize_t count = read(pipe.reader.get(), block.data(), block.size());
     if (count == 0 || (count < 0 && errno != EINTR)) break;
     if (count > 0) out.text.append(block.data(), static_cast<std::size_t>(count));
   }
-  pipe.close_reader();  // it cannot write any more
+  pipe.reader.close();  // it cannot write any more
   const auto end = wait_for_end(pid, std::max(0.0, until_s - steady_s()));
   if (end)
     out.status = exit_status(*end);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -31,9 +32,7 @@ double parse(const std::string& text, std::span<const Unit> units, const char* w
   if (end != text.c_str() && std::isfinite(value) && value >= 0)
     for (const auto& [name, factor] : units)
       if (suffix == name) return value * factor;
-  std::string allowed;
-  for (const auto& [name, factor] : units)
-    allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", *name ? name : "none");
+  const std::string allowed = joined(units, ", ", [](const Unit& unit) { return *unit.first ? unit.first : "none"; });
   throw_usage("{}: found '{}', needs a {} with one of the units {}; write for example '{}{}'", where, text, what,
               allowed, 30, units[units.size() / 2].first);
 }

@@ -1,5 +1,6 @@
 #include "configs/base/running.hpp"
 
+#include <fmt/chrono.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,13 +29,6 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text.data();
-}
+std::string utc_now() { return fmt::format("{:%Y-%m-%d %H:%M:%S UTC}", fmt::gmtime(std::time(nullptr))); }
 
 }  // namespace wt

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -52,10 +53,7 @@ double median(std::vector<double> values) { return quantile(std::move(values), 0
 
 double median_absolute_deviation(const std::vector<double>& values) {
   const double middle = median(values);
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - middle));
-  return 1.4826 * median(std::move(distances));
+  return 1.4826 * median(mapped(values, [&](double value) { return std::abs(value - middle); }));
 }
 
 std::pair<double, double> trimmed_range(std::vector<double> values, double share) {

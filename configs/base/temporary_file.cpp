@@ -41,27 +41,25 @@ TemporaryFile::TemporaryFile(fs::path target, mode_t mode) : target_(std::move(t
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
   do {  // not the target's name with a suffix: that may exceed the longest file name
     path_ = folder / fmt::format(".windtunnel-{}-{}.tmp", getpid(), count++);
-    fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  } while (fd_ < 0 && errno == EEXIST);
-  if (fd_ < 0) fail_write(target_, "open of a temporary file in its folder", errno);
+    file_ = Descriptor(open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  } while (!file_.is_open() && errno == EEXIST);
+  if (!file_.is_open()) fail_write(target_, "open of a temporary file in its folder", errno);
 }
 
 TemporaryFile::~TemporaryFile() {
-  if (fd_ >= 0) close(fd_);
   if (!renamed_) unlink(path_.c_str());
 }
 
 void TemporaryFile::rename_to_target() {
-  if (fsync(fd_) != 0) fail_write(target_, "fsync", errno);
-  const int written = std::exchange(fd_, -1);  // close releases the descriptor even when it reports an error
-  if (close(written) != 0) fail_write(target_, "close", errno);
+  if (fsync(fd()) != 0) fail_write(target_, "fsync", errno);
+  // close releases the descriptor even when it reports an error
+  if (close(file_.release()) != 0) fail_write(target_, "close", errno);
   if (rename(path_.c_str(), target_.c_str()) != 0) fail_write(target_, "rename", errno);
   renamed_ = true;
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;  // a folder that may be written but not read; the rename itself has succeeded
-  const int error = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
+  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.is_open()) return;  // a folder that may be written but not read; the rename itself has succeeded
+  const int error = fsync(opened.get()) == 0 ? 0 : errno;
   if (error != 0 && error != EINVAL)  // EINVAL: a file system without folder fsync
     throw_runtime("{}: written, but fsync of its folder failed: {}; a crash may undo the write", target_.string(),
                   std::generic_category().message(error));

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "configs/base/descriptor.hpp"
+
 namespace wt {
 
 /// Makes a write beyond the file size limit fail with EFBIG in the calling thread. By default the kernel sends SIGXFSZ,
@@ -30,10 +32,8 @@ class TemporaryFile {
   /// Opens a new file for writing in the target's folder, which must exist. Throws as fail_write().
   TemporaryFile(std::filesystem::path target, mode_t mode = 0666);
   ~TemporaryFile();
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  int fd() const { return fd_; }
+  int fd() const { return file_.get(); }
   const std::filesystem::path& path() const { return path_; }
   /// fsyncs, closes, renames, fsyncs the folder. Throws as fail_write(). If only the folder's fsync fails, the target
   /// has already been replaced.
@@ -41,7 +41,7 @@ class TemporaryFile {
 
  private:
   std::filesystem::path target_, path_;
-  int fd_ = -1;
+  Descriptor file_;
   bool renamed_ = false;
 };
 

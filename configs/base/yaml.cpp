@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/utf8.hpp"
@@ -117,8 +118,8 @@ std::string YamlMap::where(const std::string& key, std::optional<std::size_t> en
                      entry ? fmt::format("[{}]", *entry) : "");
 }
 
-void YamlMap::fail(const std::string& key, const std::string& message, std::optional<std::size_t> entry) const {
-  throw_usage("{}: {}", where(key, entry), message);
+void YamlMap::fail(const std::string& key, const std::string& message) const {
+  throw_usage("{}: {}", where(key), message);
 }
 
 void YamlMap::fail_unknown(const std::string& key, const std::string& message) const {
@@ -148,7 +149,7 @@ YAML::Node YamlMap::require(const std::string& key) {
 
 std::string YamlMap::scalar(const std::string& key) {
   const YAML::Node child = require(key);
-  if (!child.IsScalar()) fail(key, fmt::format("found a {}, needs a single value", child.IsMap() ? "map" : "list"));
+  if (!child.IsScalar()) fail(key, "found a {}, needs a single value", child.IsMap() ? "map" : "list");
   return child.Scalar();
 }
 
@@ -162,9 +163,8 @@ std::int64_t YamlMap::integer(const std::string& key, std::int64_t minimum, std:
   std::int64_t value = 0;
   const bool parsed = YAML::convert<std::int64_t>::decode(require(key), value);
   if (!parsed || value < minimum || value > maximum)
-    fail(key, maximum == INT64_MAX
-                  ? fmt::format("found '{}', needs a whole number >= {}", found, minimum)
-                  : fmt::format("found '{}', needs a whole number in {}..{}", found, minimum, maximum));
+    fail(key, "found '{}', needs a whole number {}", found,
+         maximum == INT64_MAX ? fmt::format(">= {}", minimum) : fmt::format("in {}..{}", minimum, maximum));
   return value;
 }
 
@@ -177,8 +177,8 @@ double YamlMap::number(const std::string& key, double minimum, double maximum) {
   double value = 0;
   const bool parsed = YAML::convert<double>::decode(require(key), value);
   if (!parsed || !std::isfinite(value) || value < minimum || value > maximum)
-    fail(key, fmt::format("found '{}', needs a number{}", found,
-                          minimum > -1e300 || maximum < 1e300 ? fmt::format(" in {:g}..{:g}", minimum, maximum) : ""));
+    fail(key, "found '{}', needs a number{}", found,
+         minimum > -1e300 || maximum < 1e300 ? fmt::format(" in {:g}..{:g}", minimum, maximum) : "");
   return value;
 }
 
@@ -190,7 +190,7 @@ bool YamlMap::boolean(const std::string& key, bool fallback) {
   if (!has(key)) return fallback;
   bool value = false;
   if (require(key).Tag() == "!" || !YAML::convert<bool>::decode(require(key), value))
-    fail(key, fmt::format("found '{}', needs true or false", scalar(key)));
+    fail(key, "found '{}', needs true or false", scalar(key));
   return value;
 }
 
@@ -199,7 +199,7 @@ std::string YamlMap::choice(const std::string& key, const std::vector<std::strin
   if (!fallback.empty() && !has(key)) return fallback;
   const std::string found = scalar(key);
   if (std::ranges::find(allowed, found) == allowed.end())
-    fail(key, fmt::format("found '{}', allowed {}", found, fmt::join(allowed, ", ")));
+    fail(key, "found '{}', allowed {}", found, fmt::join(allowed, ", "));
   return found;
 }
 
@@ -220,7 +220,7 @@ std::vector<std::int64_t> YamlMap::integers(const std::string& key, std::vector<
   for (const auto& item : list) {
     std::int64_t value = 0;
     if (!YAML::convert<std::int64_t>::decode(item, value))
-      fail(key, fmt::format("found '{}' in the list, needs whole numbers", item.IsScalar() ? item.Scalar() : "a list"));
+      fail(key, "found '{}' in the list, needs whole numbers", item.IsScalar() ? item.Scalar() : "a list");
     values.push_back(value);
   }
   return values;
@@ -250,9 +250,7 @@ std::vector<YamlMap> YamlMap::maps(const std::string& key) {
 }
 
 std::vector<std::string> YamlMap::keys() const {
-  std::vector<std::string> out;
-  for (const auto& entry : node_) out.push_back(entry.first.as<std::string>());
-  return out;
+  return mapped(node_, [](const auto& entry) { return entry.first.template as<std::string>(); });
 }
 
 YAML::Node YamlMap::node(const std::string& key) { return require(key); }
@@ -271,17 +269,13 @@ void YamlMap::finish() const {
   }
 }
 
-namespace {
-
-nlohmann::json scalar_to_json(const YAML::Node& node) {
+static nlohmann::json scalar_to_json(const YAML::Node& node) {
   if (node.Tag() == "!") return node.Scalar();  // quoted
   if (node.Scalar() == "true" || node.Scalar() == "false") return node.Scalar() == "true";
   if (std::int64_t whole = 0; YAML::convert<std::int64_t>::decode(node, whole)) return whole;
   if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
   return node.Scalar();
 }
-
-}  // namespace
 
 nlohmann::json yaml_to_json(const YAML::Node& node) {
   if (node.IsScalar()) return scalar_to_json(node);

@@ -1,6 +1,7 @@
 // Strict reading of YAML maps. Each reader consumes the keys that it understands; a key left over is an error that
 // suggests the nearest known key. Every error names file, line, what was found and what is allowed.
 #pragma once
+#include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 
 namespace wt {
@@ -52,6 +54,26 @@ class YamlMap {
   bool boolean(const std::string& key, bool fallback);
   /// One of the allowed words.
   std::string choice(const std::string& key, const std::vector<std::string>& allowed, const std::string& fallback = "");
+  /// The enumerator of one of the words, which are in the order of their enumerators.
+  template <typename Enum, typename Words>
+  Enum enumerator(const std::string& key, const Words& words) {
+    return *enumerator_of<Enum>(choice(key, {std::begin(words), std::end(words)}), words);
+  }
+  template <typename Enum, typename Words>
+  Enum enumerator(const std::string& key, const Words& words, Enum fallback) {
+    return has(key) ? enumerator<Enum>(key, words) : fallback;
+  }
+  /// Those of a list of words.
+  template <typename Enum, typename Words>
+  std::vector<Enum> enumerators(const std::string& key, const Words& words) {
+    std::vector<Enum> out;
+    for (const std::string& word : texts(key)) {
+      const auto found = enumerator_of<Enum>(word, words);
+      if (!found) fail(key, "found '{}', allowed {}", word, fmt::join(words, ", "));
+      out.push_back(*found);
+    }
+    return out;
+  }
   /// A quantity with a unit, through one of the parse_* functions of quantity.hpp.
   double quantity(const std::string& key, double (*parse)(const std::string&, const std::string&));
   double quantity_or(const std::string& key, double (*parse)(const std::string&, const std::string&), double fallback);
@@ -70,9 +92,18 @@ class YamlMap {
   const std::set<std::string>& asked() const { return *asked_; }
   /// Marks a key of this map as asked for, when another reader has the raw node.
   void also_asked(const std::string& key) { asked_->insert(dotted(key)); }
-  /// Throws Error{usage} "file:line: key: message"; with `entry`, "file:line: key[entry]: message".
-  [[noreturn]] void fail(const std::string& key, const std::string& message,
-                         std::optional<std::size_t> entry = {}) const;
+  /// Throws Error{usage} "file:line: key: message".
+  [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+  template <typename... Args>
+  [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
+    fail(key, fmt::format(format, std::forward<Args>(args)...));
+  }
+  /// The same of one entry of a list: "file:line: key[entry]: message".
+  template <typename... Args>
+  [[noreturn]] void fail_entry(const std::string& key, std::optional<std::size_t> entry,
+                               fmt::format_string<Args...> format, Args&&... args) const {
+    throw_usage("{}: {}", where(key, entry), fmt::format(format, std::forward<Args>(args)...));
+  }
   /// "file:line: path.key" or "file:line: path.key[entry]"
   std::string where(const std::string& key, std::optional<std::size_t> entry = {}) const;
   const std::filesystem::path& file() const { return file_; }

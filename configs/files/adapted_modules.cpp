@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <tuple>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/files/weight_names.hpp"
 
 namespace wt {
@@ -29,9 +31,7 @@ std::vector<AdaptedModule> projections(const ModelSpec& model) {
         tensors[piece.tensor] = {{shape.at(0), shape.at(1), layer, output},
                                  piece.tensor.substr(0, piece.tensor.size() - end.size())};
       }
-  std::vector<AdaptedModule> out;
-  for (const auto& [tensor, module] : tensors) out.push_back(module);
-  return out;
+  return mapped(std::views::values(tensors));
 }
 
 /// Adapters need separate q, k, v and output projections in every block.
@@ -65,16 +65,11 @@ std::vector<AdaptedModule> adapted_modules(const ModelSpec& model, const LoraSpe
 }
 
 std::int64_t AdapterShape::elements(std::int64_t layer) const {
-  std::int64_t sum = 0;
-  for (const AdaptedProduct& each : products)
-    if (each.layer == layer) sum += rank * (each.out + each.in);
-  return sum;
+  return rank * sum_of(products, [&](const AdaptedProduct& p) { return p.layer == layer ? p.out + p.in : 0; });
 }
 
 std::int64_t AdapterShape::elements() const {
-  std::int64_t sum = 0;
-  for (const AdaptedProduct& each : products) sum += rank * (each.out + each.in);
-  return sum;
+  return rank * sum_of(products, [](const AdaptedProduct& p) { return p.out + p.in; });
 }
 
 double flops_per_token(const ModelSpec& model, const std::optional<AdapterShape>& adapters, std::int64_t seq) {

@@ -42,12 +42,11 @@ struct Bounds {
 };
 
 void check_amount(const YamlMap& map, const std::string& key, const PriceAmount& amount, const Bounds& bounds) {
-  if (amount.low > amount.high)
-    map.fail(key, fmt::format("found [{:g}, {:g}], needs the lower end first", amount.low, amount.high));
+  if (amount.low > amount.high) map.fail(key, "found [{:g}, {:g}], needs the lower end first", amount.low, amount.high);
   if (amount.low < bounds.least || (bounds.more_than_least && amount.low == bounds.least) || amount.high > kMost)
-    map.fail(key, fmt::format("found {:g}{}, needs {} {:g} and at most {:g}", amount.low,
-                              amount.high == amount.low ? "" : fmt::format(" to {:g}", amount.high),
-                              bounds.more_than_least ? "more than" : "at least", bounds.least, kMost));
+    map.fail(key, "found {:g}{}, needs {} {:g} and at most {:g}", amount.low,
+             amount.high == amount.low ? "" : fmt::format(" to {:g}", amount.high),
+             bounds.more_than_least ? "more than" : "at least", bounds.least, kMost);
 }
 
 /// Reads a value or [low, high].
@@ -107,7 +106,7 @@ void read_currency(YamlMap& map, PriceSpec& prices) {
   prices.currency = map.text("currency", "");
   if (money && prices.currency.empty()) map.fail("currency", "missing beside prices; needs one word, as USD or EUR");
   if (prices.currency.size() > 8 || prices.currency.find_first_of(" \t\n") != std::string::npos)
-    map.fail("currency", fmt::format("found '{}', needs one word of at most 8 letters, as USD", prices.currency));
+    map.fail("currency", "found '{}', needs one word of at most 8 letters, as USD", prices.currency);
 }
 
 void read_spares(YamlMap& map, const Quote& quote, PriceSpec& prices) {
@@ -121,8 +120,8 @@ void read_spares(YamlMap& map, const Quote& quote, PriceSpec& prices) {
   read_if_there(map, "spare_gpu_hour", quote, {}, prices.spare_gpu_hour);
   if (prices.gpu_hour && !prices.spare_gpu_hour)
     map.fail("gpu_hour",
-             "found without a price of spare nodes, which a plan holds; needs `spares: as_gpus`, or spare_gpu_hour "
-             "(0 where they are free)");
+             "found without a price of spare nodes, which a plan holds; needs `spares: as_gpus`, or spare_gpu_hour (0 "
+             "where they are free)");
   if (prices.spare_gpu_hour && !prices.gpu_hour) map.fail("spare_gpu_hour", "found without gpu_hour; needs both");
 }
 
@@ -139,8 +138,7 @@ std::string read_date(YamlMap& map, const std::string& key) {
   const bool read =
       text.size() == 10 && text[4] == '-' && text[7] == '-' && part(0, 4, year) && part(5, 2, month) && part(8, 2, day);
   const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{month}, std::chrono::day{day}};
-  if (!read || year < 1 || !date.ok())
-    map.fail(key, fmt::format("found '{}', needs a date as 2026-03-01: year, month, day", text));
+  if (!read || year < 1 || !date.ok()) map.fail(key, "found '{}', needs a date as 2026-03-01: year, month, day", text);
   return text;
 }
 

@@ -1,11 +1,14 @@
 #include "configs/files/cluster.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/limits.hpp"
@@ -26,13 +29,12 @@ NodeHealth read_health(YamlMap& map, const ClusterSpec& c) {
   const std::int64_t dead = map.integer_or("dead_rails", 0, 0);
   const std::int64_t count = c.of_kind(c.kind_of(health.node)).nic_count;
   if (dead >= count)
-    map.fail("dead_rails",
-             fmt::format("found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead,
-                         count - 1, count));
+    map.fail("dead_rails", "found {}, allowed 0 to {} of a node's {} adapters; without any it takes no part", dead,
+             count - 1, count);
   health.nic *= static_cast<double>(count - dead) / static_cast<double>(count);
   for (const NodeHealth& other : c.degraded)
     if (other.node == health.node)
-      map.fail("node", fmt::format("found {} a second time; give all of a node's shares in one entry", health.node));
+      map.fail("node", "found {} a second time; give all of a node's shares in one entry", health.node);
   map.finish();
   return health;
 }
@@ -43,7 +45,7 @@ LeafHealth read_leaf_health(YamlMap& map, const ClusterSpec& c) {
   health.uplink = map.number("uplink", kSlowest, 1);
   for (const LeafHealth& other : c.degraded_leaves)
     if (other.leaf == health.leaf)
-      map.fail("leaf", fmt::format("found {} a second time; give a leaf's share in one entry", health.leaf));
+      map.fail("leaf", "found {} a second time; give a leaf's share in one entry", health.leaf);
   map.finish();
   return health;
 }
@@ -62,16 +64,16 @@ void read_gpu(YamlMap gpu, NodeSpec& node) {
   node.memory_bytes = gpu.quantity("memory", parse_bytes);
   node.usable_memory_bytes = gpu.has("usable_memory") ? gpu.quantity("usable_memory", parse_bytes) : node.memory_bytes;
   if (node.usable_memory_bytes > node.memory_bytes)
-    gpu.fail("usable_memory", fmt::format("found {}, needs at most memory = {}", format_bytes(node.usable_memory_bytes),
-                                          format_bytes(node.memory_bytes)));
+    gpu.fail("usable_memory", "found {}, needs at most memory = {}", format_bytes(node.usable_memory_bytes),
+             format_bytes(node.memory_bytes));
   gpu.finish();
 }
 
 double read_bandwidth(YamlMap& link) {
   const double rate = link.quantity("bandwidth", parse_bytes_per_second);
   if (!(rate >= limits::kSlowestLink_Bps && rate <= limits::kFastestLink_Bps))
-    link.fail("bandwidth", fmt::format("found {}, allowed {:g} to {:g} GB/s", link.text("bandwidth"),
-                                       limits::kSlowestLink_Bps / 1e9, limits::kFastestLink_Bps / 1e9));
+    link.fail("bandwidth", "found {}, allowed {:g} to {:g} GB/s", link.text("bandwidth"),
+              limits::kSlowestLink_Bps / 1e9, limits::kFastestLink_Bps / 1e9);
   return rate;
 }
 
@@ -95,9 +97,8 @@ void read_others(YamlMap& map, ClusterSpec& c) {
   other.count = map.integer("count", 1, c.nodes - other.first);
   for (const OtherNodes& known : c.others)
     if (other.first < known.first + known.count && known.first < other.first + other.count)
-      map.fail("first",
-               fmt::format("found nodes {} to {}, of which some are among {} to {}; needs each node in one entry",
-                           other.first, other.first + other.count - 1, known.first, known.first + known.count - 1));
+      map.fail("first", "found nodes {} to {}, of which some are among {} to {}; needs each node in one entry",
+               other.first, other.first + other.count - 1, known.first, known.first + known.count - 1);
   const bool differs = map.has("gpu") || map.has("nvswitch") || map.has("nic");
   if (!differs) map.fail("count", "found nodes without gpu, nvswitch or nic; needs what differs");
   if (map.has("gpu")) read_gpu(map.map("gpu"), other);
@@ -122,8 +123,8 @@ void read_gpu_cluster(YamlMap& map, ClusterSpec& c) {
   read_nics(nic, c);
   c.nic_latency_s = nic.quantity("latency", parse_seconds);
   if (c.nic_latency_s > kLongestLatency_s)
-    nic.fail("latency", fmt::format("found {}, allowed up to {}; give the time of one message, as 2.7us",
-                                    format_seconds(c.nic_latency_s), format_seconds(kLongestLatency_s)));
+    nic.fail("latency", "found {}, allowed up to {}; give the time of one message, as 2.7us",
+             format_seconds(c.nic_latency_s), format_seconds(kLongestLatency_s));
   c.transport =
       nic.choice("transport", {"IB", "EFA", "EFA v1", "EFA v2", "EFA v3", "EFA v4", "TCPX", "Slingshot"}, "IB");
   c.fabric = nic.text("fabric", "");
@@ -204,11 +205,9 @@ void ClusterSpec::check_one_gpu(std::int64_t ranks) const {
 std::string ClusterSpec::nodes_text(std::int64_t ranks) const {
   std::map<std::string, std::int64_t> count;
   for (std::int64_t node = 0; node * gpus_per_node < ranks; ++node) ++count[of_kind(kind_of(node)).gpu_name];
-  std::string text;
-  for (const auto& [gpu, nodes_of] : count)
-    text += fmt::format("{}{} {} of {} {}", text.empty() ? "" : ", ", nodes_of, nodes_of == 1 ? "node" : "nodes",
-                        gpus_per_node, gpu);
-  return text;
+  return joined(count, ", ", [&](const auto& kind) {
+    return fmt::format("{} of {} {}", counted(kind.second, "node"), gpus_per_node, kind.first);
+  });
 }
 
 void ClusterSpec::set_nodes(std::int64_t count) {
@@ -234,8 +233,7 @@ void ClusterSpec::check_ranks(std::int64_t ranks, const std::string& where) cons
 ClusterSpec cluster_from_yaml(YamlMap& map) {
   ClusterSpec c;
   c.name = map.text("name");
-  c.kind =
-      map.choice("kind", {"gpu", "shared_cores"}) == "gpu" ? ClusterSpec::Kind::gpu : ClusterSpec::Kind::shared_cores;
+  c.kind = map.enumerator<ClusterSpec::Kind>("kind", std::array{"gpu", "shared_cores"});
   const bool gpu = !c.shared_cores();
   gpu ? read_gpu_cluster(map, c) : read_shared_cores(map, c);
   YamlMap sources = map.map("sources");

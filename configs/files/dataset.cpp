@@ -1,30 +1,15 @@
 #include "configs/files/dataset.hpp"
 
 #include <array>
-#include <utility>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 
 namespace wt {
 namespace {
 
-constexpr std::array<std::pair<const char*, ShuffleAlgorithm>, 5> kShuffles = {{{"naive", ShuffleAlgorithm::naive},
-                                                                                {"py1s", ShuffleAlgorithm::py1s},
-                                                                                {"py2s", ShuffleAlgorithm::py2s},
-                                                                                {"py1br", ShuffleAlgorithm::py1br},
-                                                                                {"py1e", ShuffleAlgorithm::py1e}}};
-constexpr std::array kBatchings = {std::pair{"random", BatchingMethod::random},
-                                   std::pair{"stratified", BatchingMethod::stratified},
-                                   std::pair{"per_stream", BatchingMethod::per_stream},
-                                   std::pair{"device_per_stream", BatchingMethod::device_per_stream}};
-
-template <typename Names, typename Value>
-std::string word_of(const Names& names, Value value, const char* what) {
-  for (const auto& [word, each] : names)
-    if (each == value) return word;
-  throw_usage("{}: found number {}, allowed are the values of its type; use one of them", what,
-              static_cast<int>(value));
-}
+constexpr std::array kShuffles{"naive", "py1s", "py2s", "py1br", "py1e"};
+constexpr std::array kBatchings{"random", "stratified", "per_stream", "device_per_stream"};
 
 std::string inside(const std::string& folder, const std::string& split) {
   if (folder.empty() || split.empty()) return folder;
@@ -33,17 +18,16 @@ std::string inside(const std::string& folder, const std::string& split) {
 
 }  // namespace
 
-std::string to_string(ShuffleAlgorithm algorithm) { return word_of(kShuffles, algorithm, "shuffle_algo"); }
+std::string to_string(ShuffleAlgorithm algorithm) { return word_for(algorithm, kShuffles); }
 
 ShuffleAlgorithm shuffle_algorithm_from_string(const std::string& word) {
-  for (const auto& [name, value] : kShuffles)
-    if (word == name) return value;
+  if (const auto known = enumerator_of<ShuffleAlgorithm>(word, kShuffles)) return *known;
   throw_usage("shuffle_algo: found '{}', allowed are naive, py1s, py2s, py1br, py1e; use {} of these words", word,
               word == "py1b" ? "py1br, which replaced it," : "one");
 }
 
 std::string to_string(SamplingMethod method) { return method == SamplingMethod::fixed ? "fixed" : "balanced"; }
-std::string to_string(BatchingMethod method) { return word_of(kBatchings, method, "batching_method"); }
+std::string to_string(BatchingMethod method) { return word_for(method, kBatchings); }
 std::string to_string(PartitionAlgorithm algorithm) {
   return algorithm == PartitionAlgorithm::orig ? "orig" : "relaxed";
 }

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <span>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/dataset.hpp"
 
@@ -25,8 +26,7 @@ const std::vector<std::string> kHashes = {"blake2b", "blake2s", "md5",      "sha
 /// "1500", "10k", "1.5m"; bytes "100b", "64kb". Rounds down to whole samples or bytes, as Streaming does.
 std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<const Suffix> suffixes,
                               const char* example) {
-  std::string text = map.text(key);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string text = lower(map.text(key));
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const std::string rest = end;
@@ -35,7 +35,7 @@ std::int64_t read_abbreviated(YamlMap& map, const std::string& key, std::span<co
     if (rest == suffix) factor = value;
   const double value = std::trunc(number) == number || factor > 1 ? std::trunc(number * factor) : 0;
   if (end == text.c_str() || !(value >= 1) || value > 9e18)
-    map.fail(key, fmt::format("found '{}', needs a number of at least 1 such as {}", map.text(key), example));
+    map.fail(key, "found '{}', needs a number of at least 1 such as {}", map.text(key), example);
   return static_cast<std::int64_t>(value);
 }
 
@@ -45,7 +45,7 @@ void read_stream_keys(YamlMap& map, StreamSpec& stream) {
   const std::filesystem::path split = stream.split;
   if (split.is_absolute() || std::ranges::find(split, "..") != split.end() ||
       stream.split.find('\0') != std::string::npos)
-    map.fail("split", fmt::format("found '{}', needs a folder inside of local and remote", stream.split));
+    map.fail("split", "found '{}', needs a folder inside of local and remote", stream.split);
   stream.download_retry = map.integer_or("download_retry", stream.download_retry, 0);
   if (map.has("download_timeout")) {
     stream.download_timeout_s = map.number("download_timeout", 0.0, 1e9);
@@ -95,15 +95,10 @@ void read_streams(YamlMap& map, const StreamSpec& defaults, DatasetSpec& spec) {
 }
 
 void read_order(YamlMap& map, DatasetSpec& spec) {
-  spec.sampling_method = map.choice("sampling_method", {"balanced", "fixed"}, "balanced") == "fixed"
-                             ? SamplingMethod::fixed
-                             : SamplingMethod::balanced;
+  spec.sampling_method = map.enumerator("sampling_method", std::array{"balanced", "fixed"}, SamplingMethod::balanced);
   spec.sampling_granularity = map.integer_or("sampling_granularity", 1, 1);
-  const std::string batching =
-      map.choice("batching_method", {"random", "stratified", "per_stream", "device_per_stream"}, "random");
-  for (const BatchingMethod m :
-       {BatchingMethod::stratified, BatchingMethod::per_stream, BatchingMethod::device_per_stream})
-    if (batching == to_string(m)) spec.batching_method = m;
+  spec.batching_method = map.enumerator(
+      "batching_method", std::array{"random", "stratified", "per_stream", "device_per_stream"}, BatchingMethod::random);
   spec.shuffle = map.boolean("shuffle", spec.shuffle);
   const std::string shuffle = map.text("shuffle_algo", "py1e");
   try {
@@ -114,8 +109,8 @@ void read_order(YamlMap& map, DatasetSpec& spec) {
   spec.shuffle_seed = static_cast<std::uint64_t>(map.integer_or("shuffle_seed", kDefaultShuffleSeed, 0));
   if (map.has("shuffle_block_size")) spec.shuffle_block_size = map.integer("shuffle_block_size", 1, 1LL << 60);
   spec.num_canonical_nodes = map.integer_or("num_canonical_nodes", 1, 1);
-  if (map.choice("partition_algo", {"relaxed", "orig"}, "relaxed") == "orig")
-    spec.partition_algorithm = PartitionAlgorithm::orig;
+  spec.partition_algorithm =
+      map.enumerator("partition_algo", std::array{"relaxed", "orig"}, PartitionAlgorithm::relaxed);
 }
 
 void check_weights(YamlMap& map, const DatasetSpec& spec) {
@@ -134,26 +129,20 @@ void check_weights(YamlMap& map, const DatasetSpec& spec) {
 void check_packing(YamlMap& map, const DatasetSpec& spec) {
   const BatchingMethod batching = spec.batching_method;
   if (spec.packs() && batching != BatchingMethod::random && batching != BatchingMethod::stratified)
-    map.fail("packing_ratio", fmt::format("found {} with batching_method {}, needs random or stratified: packing mixes "
-                                          "the samples of a batch, and keeps some for the next",
-                                          spec.finetuning->packing_ratio, to_string(batching)));
-}
-
-double sum(const std::vector<double>& values) {
-  double total = 0;
-  for (const double v : values) total += v;
-  return total;
+    map.fail("packing_ratio",
+             "found {} with batching_method {}, needs random or stratified: packing mixes the samples of a batch, and "
+             "keeps some for the next",
+             spec.finetuning->packing_ratio, to_string(batching));
 }
 
 MixChange read_change(YamlMap map, const DatasetSpec& spec, const RunClock& clock, std::int64_t after) {
   MixChange change;
   change.at = read_batches(map, "at", clock);
-  if (change.at <= after)
-    map.fail("at", fmt::format("found {}ba, needs more than {}ba, the entry before", change.at, after));
+  if (change.at <= after) map.fail("at", "found {}ba, needs more than {}ba, the entry before", change.at, after);
   YamlMap proportions = map.map("proportions");
   for (const StreamSpec& stream : spec.streams) change.proportions.push_back(proportions.number(stream.name, 0.0));
   proportions.finish();
-  if (!(sum(change.proportions) > 0)) map.fail("proportions", "found only zeros; needs one above 0");
+  if (!(sum_of(change.proportions) > 0)) map.fail("proportions", "found only zeros; needs one above 0");
   map.finish();
   return change;
 }
@@ -166,19 +155,21 @@ void check_shares(YamlMap& loader, const DatasetSpec& spec) {
     first.push_back(*spec.streams[i].proportion);
     const bool later = std::ranges::any_of(spec.curriculum, [&](const MixChange& c) { return c.proportions[i] > 0; });
     if (first.back() == 0 && !later)
-      loader.fail("dataset", fmt::format("streams.{}.proportion: found 0, needs more than 0, here or in an entry of "
-                                         "curriculum; leave the stream out",
-                                         spec.streams[i].name));
+      loader.fail(
+          "dataset",
+          "streams.{}.proportion: found 0, needs more than 0, here or in an entry of curriculum; leave the stream out",
+          spec.streams[i].name);
   }
-  if (!(sum(first) > 0)) loader.fail("dataset", "streams: found only proportions of 0; needs one above 0");
+  if (!(sum_of(first) > 0)) loader.fail("dataset", "streams: found only proportions of 0; needs one above 0");
   if (spec.batching_method == BatchingMethod::random) return;
   const auto zero = [](double share) { return share == 0; };
   bool some = std::ranges::any_of(first, zero);
   for (const MixChange& c : spec.curriculum) some = some || std::ranges::any_of(c.proportions, zero);
   if (some)
-    loader.fail("dataset", fmt::format("found a proportion of 0 with batching_method {}, needs more than 0: its "
-                                       "batches have samples of every stream",
-                                       to_string(spec.batching_method)));
+    loader.fail(
+        "dataset",
+        "found a proportion of 0 with batching_method {}, needs more than 0: its batches have samples of every stream",
+        to_string(spec.batching_method));
 }
 
 }  // namespace

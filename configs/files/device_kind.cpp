@@ -1,5 +1,7 @@
 #include "configs/files/device_kind.hpp"
 
+#include <array>
+
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -7,7 +9,7 @@ namespace wt {
 std::string to_string(DeviceKind device) { return device == DeviceKind::cpu ? "cpu" : "cuda"; }
 
 DeviceKind device_from_yaml(YamlMap& map) {
-  return map.choice("device", {"cpu", "cuda"}, "cpu") == "cpu" ? DeviceKind::cpu : DeviceKind::cuda;
+  return map.enumerator("device", std::array{"cpu", "cuda"}, DeviceKind::cpu);
 }
 
 }  // namespace wt

@@ -81,9 +81,9 @@ std::int64_t read_batches(YamlMap& map, const std::string& key, const RunClock& 
   const std::string text = map.text(key);
   const double batches = nearly_whole(clock.batches(Duration::parse(text, map.where(key)), map.where(key)));
   if (!(batches <= limits::kSteps))
-    map.fail(key, fmt::format("found '{}', which is {:g} batches; needs at most {:g}", text, batches, limits::kSteps));
+    map.fail(key, "found '{}', which is {:g} batches; needs at most {:g}", text, batches, limits::kSteps);
   if (batches != std::floor(batches))
-    map.fail(key, fmt::format("found '{}', which is {} batches; needs a whole number of them", text, batches));
+    map.fail(key, "found '{}', which is {} batches; needs a whole number of them", text, batches);
   return static_cast<std::int64_t>(batches);
 }
 

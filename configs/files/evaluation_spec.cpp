@@ -16,10 +16,9 @@ EvalSet read_set(YamlMap loader, const std::vector<EvalSet>& before) {
   YamlMap dataset = loader.map("dataset");
   set.dataset = read_dataset(dataset, is_finetuning_loader(loader));
   if (set.dataset.packs())
-    dataset.fail(
-        "packing_ratio",
-        fmt::format("found {} in the evaluation '{}', needs none: every example is evaluated in a sequence of its own",
-                    set.dataset.finetuning->packing_ratio, set.label));
+    dataset.fail("packing_ratio",
+                 "found {} in the evaluation '{}', needs none: every example is evaluated in a sequence of its own",
+                 set.dataset.finetuning->packing_ratio, set.label);
   check_eval_set(before, set, loader.where("label"));
   loader.finish();
   return set;
@@ -37,8 +36,7 @@ EvaluationSpec read_evaluation(YamlMap& map, const RunClock& clock) {
   EvaluationSpec spec;
   if (!map.has(kLoader)) {
     for (const char* key : {"eval_interval", "eval_first", "eval_subset_num_batches", "device_eval_batch_size"})
-      if (map.has(key))
-        map.fail(key, fmt::format("found no {}, needs one to evaluate on; or leave the key out", kLoader));
+      if (map.has(key)) map.fail(key, "found no {}, needs one to evaluate on; or leave the key out", kLoader);
     return spec;
   }
   if (map.node(kLoader).IsSequence())

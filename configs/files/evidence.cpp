@@ -4,6 +4,7 @@
 
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -18,10 +19,10 @@ Provenance source_in(const YamlMap& map, const std::string& key, const std::stri
                      std::optional<std::size_t> entry = {}) {
   const std::size_t colon = text.find(':');
   const std::optional<Evidence> kind = enumerator_of<Evidence>(text.substr(0, colon), kWords);
-  if (colon == std::string::npos || !kind) map.fail(key, fmt::format("found '{}', {}", text, kSourceForms), entry);
+  if (colon == std::string::npos || !kind) map.fail_entry(key, entry, "found '{}', {}", text, kSourceForms);
   const std::size_t source = text.find_first_not_of(" \t\n", colon + 1);
   if (source == std::string::npos)
-    map.fail(key, fmt::format("found '{}', needs to say after the colon where the number is from", text), entry);
+    map.fail_entry(key, entry, "found '{}', needs to say after the colon where the number is from", text);
   return {*kind, text.substr(source)};
 }
 
@@ -43,9 +44,7 @@ EvidenceShares only(Evidence kind, double amount) {
 std::string to_string(const Provenance& provenance) { return to_string(provenance.kind) + ": " + provenance.source; }
 
 std::string to_string(const std::vector<Provenance>& provenances) {
-  std::string text;
-  for (const Provenance& each : provenances) text += (text.empty() ? "" : "; ") + to_string(each);
-  return text;
+  return joined(provenances, "; ", [](const Provenance& each) { return to_string(each); });
 }
 
 Evidence weakest(const std::vector<Provenance>& provenances) {
@@ -60,10 +59,10 @@ Provenance read_source(YamlMap& map, const std::string& key) { return source_in(
 std::vector<Provenance> read_sources(YamlMap& map, const std::string& key) {
   const YAML::Node list = map.node(key);
   if (!list.IsSequence()) return {read_source(map, key)};
-  if (list.size() == 0) map.fail(key, fmt::format("found an empty list, {}", kSourceForms));
+  if (list.size() == 0) map.fail(key, "found an empty list, {}", kSourceForms);
   std::vector<Provenance> sources;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (!list[i].IsScalar()) map.fail(key, fmt::format("found no text, {}, in quotes", kSourceForms), i);
+    if (!list[i].IsScalar()) map.fail_entry(key, i, "found no text, {}, in quotes", kSourceForms);
     sources.push_back(source_in(map, key, list[i].Scalar(), i));
   }
   return sources;

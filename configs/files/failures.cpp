@@ -1,8 +1,11 @@
 #include "configs/files/failures.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
@@ -23,14 +26,13 @@ Provenance read_provenance(YamlMap& map) {
 /// Reads which domain an event stops, and the distribution of the times between events.
 void read_law(YamlMap& map, FailureClass& out) {
   using enum FaultDomain;
-  std::vector<std::string> names;
-  for (const FaultDomain domain : {rank, node, rack, leaf, rail, all}) names.push_back(to_string(domain));
+  const std::array domains{rank, node, rack, leaf, rail, all};
+  const auto names = mapped(domains, [](FaultDomain domain) { return to_string(domain); });
   const std::string domain = map.choice("domain", names, to_string(node));
-  for (const FaultDomain each : {rank, node, rack, leaf, rail, all})
-    if (to_string(each) == domain) out.domain = each;
+  out.domain = domains[static_cast<std::size_t>(std::ranges::find(names, domain) - names.begin())];
   out.shape = map.number_or("shape", 1, 0.1, 10);
   if (!map.has("bad_nodes")) return;
-  if (out.domain != node) map.fail("bad_nodes", fmt::format("found beside domain {}, needs domain node", domain));
+  if (out.domain != node) map.fail("bad_nodes", "found beside domain {}, needs domain node", domain);
   YamlMap bad = map.map("bad_nodes");
   out.bad = {bad.number("share", 0.0, 1.0), bad.number("factor", 1.0, 1e3)};
   bad.finish();
@@ -42,15 +44,15 @@ FailureClass read_class(YamlMap& map, double node_days) {
   out.name = map.text("class");
   out.per_1000_node_days.evidence = read_provenance(map);
   if (map.has("count") == map.has("per_1000_node_days"))
-    map.fail("count", fmt::format("found {} of count and per_1000_node_days, needs exactly one",
-                                  map.has("count") ? "both" : "neither"));
+    map.fail("count", "found {} of count and per_1000_node_days, needs exactly one",
+             map.has("count") ? "both" : "neither");
   if (map.has("count")) {
     if (node_days <= 0) map.fail("count", "needs node_days at the top of the file to become a rate");
     out.count = map.integer("count", 0);
     out.per_1000_node_days.value = static_cast<double>(out.count) / node_days * 1000;
     if (out.per_1000_node_days.value > kMostFailures)
-      map.fail("count", fmt::format("found {} in {:g} node-days, needs at most {:g} a node and day", out.count,
-                                    node_days, kMostFailures / 1000));
+      map.fail("count", "found {} in {:g} node-days, needs at most {:g} a node and day", out.count, node_days,
+               kMostFailures / 1000);
   } else {
     out.per_1000_node_days.value = map.number("per_1000_node_days", 0, kMostFailures);
   }
@@ -74,8 +76,8 @@ StragglerRates read_stragglers(YamlMap map, double node_days) {
   StragglerRates out;
   out.onset = read_class(map, node_days);
   if (map.has("step_factor") == map.has("node_compute"))
-    map.fail("step_factor", fmt::format("found {} of step_factor and node_compute, needs exactly one",
-                                        map.has("step_factor") ? "both" : "neither"));
+    map.fail("step_factor", "found {} of step_factor and node_compute, needs exactly one",
+             map.has("step_factor") ? "both" : "neither");
   const bool given = map.has("step_factor");
   YamlMap slow = map.map(given ? "step_factor" : "node_compute");
   SourcedNumber& number = given ? out.step_factor : out.node_compute;
@@ -101,9 +103,7 @@ std::optional<T> section(const std::string& name_or_file, std::optional<T> Failu
 }
 
 double sum(const std::vector<FailureClass>& classes) {
-  double total = 0;
-  for (const auto& c : classes) total += c.per_1000_node_days.value;
-  return total;
+  return sum_of(classes, [](const FailureClass& c) { return c.per_1000_node_days.value; });
 }
 
 SourcedNumber job_mean_s(const FailurePreset& preset, const std::vector<FailureClass>& classes, double rate,
@@ -130,10 +130,8 @@ SourcedTime read_sourced_time(YamlMap& parent, const std::string& key) {
     out.median = out.value;
     out.value = map.quantity("mean", parse_seconds);
     if (!(out.median > 0 && out.value > out.median))
-      map.fail(
-          "mean",
-          fmt::format("found a mean of {} and a median (time) of {}, needs a mean above the median and both above 0",
-                      map.text("mean"), map.text("time")));
+      map.fail("mean", "found a mean of {} and a median (time) of {}, needs a mean above the median and both above 0",
+               map.text("mean"), map.text("time"));
   }
   map.finish();
   return out;

@@ -22,7 +22,7 @@ void read_prompts(YamlMap& map, FinetuningSpec& spec) {
   const std::string_view digits = std::string_view(word).substr(word.starts_with(kLongPrompts) ? 8 : word.size());
   spec.shortest_prompt = parsed<std::int64_t>(digits).value_or(0);
   if (spec.shortest_prompt < 1)
-    map.fail("target_prompts", fmt::format("found '{}', needs none, all, or 'length>=N' with N from 1", word));
+    map.fail("target_prompts", "found '{}', needs none, all, or 'length>=N' with N from 1", word);
   spec.prompts = FinetuningSpec::Prompts::long_ones;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/limits.hpp"
@@ -127,10 +128,7 @@ void check_parameters(const ModelSpec& m, const std::string& where) {
 }  // namespace
 
 void ModelSpec::check(const std::string& where, const std::map<std::string, std::string>& names) const {
-  const auto name = [&](const char* key) {
-    const auto theirs = names.find(key);
-    return theirs == names.end() ? std::string(key) : theirs->second;
-  };
+  const auto name = [&](const char* key) { return value_or(names, key, key); };
   const auto whole = [&](const char* key, std::int64_t value, std::int64_t least, std::int64_t most) {
     if (value < least || value > most)
       throw_usage("{}: {}: found {}, needs a whole number in {}..{}", where, name(key), value, least, most);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -303,29 +302,25 @@ void read_qwen2(const Config& c, ModelSpec& m) {
   read_qwen_window(c, true, m);
 }
 
-const std::map<std::string, std::function<void(const Config&, ModelSpec&)>>& families() {
-  static const std::map<std::string, std::function<void(const Config&, ModelSpec&)>> table{
-      {"dbrx", read_dbrx},
-      {"mixtral", read_mixtral},
-      {"olmoe", read_olmoe},
-      {"qwen3_moe", read_qwen3_moe},
-      {"qwen2_moe", read_qwen2_moe},
-      {"qwen3_next", read_qwen3_next},
-      {"nemotron_h", read_nemotron_h},
-      {"gpt_oss", read_gpt_oss},
-      {"llama4", read_llama4},
-      {"llama4_text", read_llama4},
-      {"glm4_moe", read_glm4_moe},
-      {"kimi_k2", read_deepseek},
-      {"mistral", read_mistral},
-      {"deepseek_v2", read_deepseek},
-      {"deepseek_v3", read_deepseek},
-      {"mpt", read_mpt},
-      {"falcon", read_falcon},
-      {"llama", read_llama},
-      {"qwen2", read_qwen2}};
-  return table;
-}
+const std::map<std::string, void (*)(const Config&, ModelSpec&)> kFamilies = {{"dbrx", read_dbrx},
+                                                                              {"mixtral", read_mixtral},
+                                                                              {"olmoe", read_olmoe},
+                                                                              {"qwen3_moe", read_qwen3_moe},
+                                                                              {"qwen2_moe", read_qwen2_moe},
+                                                                              {"qwen3_next", read_qwen3_next},
+                                                                              {"nemotron_h", read_nemotron_h},
+                                                                              {"gpt_oss", read_gpt_oss},
+                                                                              {"llama4", read_llama4},
+                                                                              {"llama4_text", read_llama4},
+                                                                              {"glm4_moe", read_glm4_moe},
+                                                                              {"kimi_k2", read_deepseek},
+                                                                              {"mistral", read_mistral},
+                                                                              {"deepseek_v2", read_deepseek},
+                                                                              {"deepseek_v3", read_deepseek},
+                                                                              {"mpt", read_mpt},
+                                                                              {"falcon", read_falcon},
+                                                                              {"llama", read_llama},
+                                                                              {"qwen2", read_qwen2}};
 
 /// The names of our keys in this file. Families use different names for one key; the one present counts.
 std::map<std::string, std::string> key_names(const json& document) {
@@ -372,9 +367,9 @@ ModelSpec model_from_hugging_face(const json& document, const std::string& file,
   if (!document.is_object()) throw_usage("{}: not a JSON object; needs a Hugging Face config.json", file);
   const Config config{document, file, "", asked};
   const std::string type = config.text("model_type", "");
-  const auto family = families().find(type);
-  if (family == families().end())
-    throw_usage("{}: model_type: found '{}', reads {}", file, type, fmt::join(std::views::keys(families()), ", "));
+  const auto family = kFamilies.find(type);
+  if (family == kFamilies.end())
+    throw_usage("{}: model_type: found '{}', reads {}", file, type, fmt::join(std::views::keys(kFamilies), ", "));
   ModelSpec m;
   m.source = file;
   const std::string name = config.text("_name_or_path", "");

@@ -1,4 +1,6 @@
 // A model in our YAML: LLM Foundry's keys where it has them, otherwise Hugging Face's (DeepSeek, Falcon).
+#include <array>
+
 #include "configs/base/yaml.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
@@ -23,12 +25,12 @@ LayerPattern read_pattern(YamlMap& map, const char* key, bool number_allowed) {
     return out;
   }
   if (!node.IsSequence() || node.size() == 0)
-    map.fail(key, fmt::format("needs a list of 0 and 1 that repeats over the layers{}",
-                              number_allowed ? ", or a number n: experts in the first layer of every n" : ""));
+    map.fail(key, "needs a list of 0 and 1 that repeats over the layers{}",
+             number_allowed ? ", or a number n: experts in the first layer of every n" : "");
   const std::vector<std::int64_t> entries = map.integers(key);
   std::vector<bool> layers;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i] != 0 && entries[i] != 1) map.fail(key, fmt::format("found {}, allowed are 0 and 1", entries[i]), i);
+    if (entries[i] != 0 && entries[i] != 1) map.fail_entry(key, i, "found {}, allowed are 0 and 1", entries[i]);
     layers.push_back(entries[i] == 1);
   }
   return LayerPattern::of(std::move(layers));
@@ -55,8 +57,7 @@ void read_attention(YamlMap map, ModelSpec& m) {
   a.alibi = map.boolean("alibi", false);
   a.rope_theta = map.number_or("rope_theta", a.rope_theta, 1.0);
   if (map.has("rope_scaling")) a.rope_scaling = rope_scaling_from_yaml(map.map("rope_scaling"));
-  const std::string bias = map.choice("attention_bias", {"none", "qkv", "all"}, "none");
-  a.bias = bias == "all" ? Bias::all : bias == "qkv" ? Bias::qkv : Bias::none;
+  a.bias = map.enumerator("attention_bias", std::array{"none", "qkv", "all"}, Bias::none);
   if (map.boolean("parallel_attn", false))
     a.parallel = map.integer_or("num_ln_in_parallel_attn", 1, 1) == 1 ? Parallel::one_norm : Parallel::two_norms;
   a.window = map.integer_or("sliding_window", 0, 0);
@@ -82,45 +83,31 @@ void read_linear(YamlMap map, LinearMixerSpec& l) {
 }
 
 void read_router(YamlMap& map, RouterSpec& r) {
-  r.score = map.choice("moe_score_function", {"softmax", "sigmoid"}, "softmax") == "softmax"
-                ? RouterSpec::Score::softmax
-                : RouterSpec::Score::sigmoid;
+  r.score = map.enumerator("moe_score_function", std::array{"softmax", "sigmoid"}, RouterSpec::Score::softmax);
   r.normalize = map.boolean("moe_normalize_expert_weights", true);
   r.scale = map.number_or("moe_route_scale", r.scale, 0.0);
   r.groups = map.integer_or("moe_n_group", 1, 1);
   r.top_groups = map.integer_or("moe_topk_group", r.groups, 1);
-  r.group_score = map.choice("moe_group_worth", {"two_best", "best"}, "two_best") == "best" ? GroupScore::best
-                                                                                            : GroupScore::two_best;
+  r.group_score = map.enumerator("moe_group_worth", std::array{"two_best", "best"}, GroupScore::two_best);
   r.aux_loss_weight = map.number_or("moe_loss_weight", r.aux_loss_weight, 0.0);
   r.aux_of_microbatch = map.choice("moe_loss_over", {"sequence", "microbatch"}, "sequence") == "microbatch";
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
   r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
   r.capacity_factor = map.number_or("moe_capacity_factor", 0, 0.0);
-  const std::string assignment = map.choice("expert_assignment", {"router", "balanced", "zipf"}, "router");
-  r.forced = assignment == "balanced" ? RouterSpec::Forced::balanced
-             : assignment == "zipf"   ? RouterSpec::Forced::zipf
-                                      : RouterSpec::Forced::none;
+  r.forced = map.enumerator("expert_assignment", std::array{"router", "balanced", "zipf"}, RouterSpec::Forced::none);
   r.zipf_exponent = map.number_or("zipf_exponent", r.zipf_exponent, 0.0);
 }
 
-const std::vector<std::pair<std::string, Activation>>& activation_words() {
-  static const std::vector<std::pair<std::string, Activation>> words{
-      {"swiglu", Activation::swiglu}, {"clamped_swiglu", Activation::clamped_swiglu},
-      {"gelu", Activation::gelu},     {"gelu_tanh", Activation::gelu_tanh},
-      {"geglu", Activation::geglu},   {"geglu_tanh", Activation::geglu_tanh}};
-  return words;
-}
+constexpr std::array kActivations{"swiglu", "clamped_swiglu", "gelu", "gelu_tanh", "geglu", "geglu_tanh"};
 
 /// mptmlp allows activations without a gate, mptglu those with one, experts all.
 void read_activation(YamlMap& map, const std::string& kind, ModelSpec& m) {
   std::vector<std::string> allowed;
-  for (const auto& [word, activation] : activation_words()) {
-    m.activation = activation;
+  for (const char* word : kActivations) {
+    m.activation = *enumerator_of<Activation>(word, kActivations);
     if (kind == "mb_dmoe" || m.gated() == (kind == "mptglu")) allowed.push_back(word);
   }
-  const std::string found = map.choice("activation", allowed, allowed.front());
-  for (const auto& [word, activation] : activation_words())
-    if (word == found) m.activation = activation;
+  m.activation = *enumerator_of<Activation>(map.choice("activation", allowed, allowed.front()), kActivations);
 }
 
 void read_ffn(YamlMap map, ModelSpec& m) {
@@ -152,7 +139,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.heads = map.integer("n_heads", 1);
   m.vocab = map.integer("vocab_size", 2);
   m.source = map.text("source", map.file().string());
-  m.norm = map.choice("norm_type", {"rmsnorm", "layernorm"}, "rmsnorm") == "rmsnorm" ? Norm::rmsnorm : Norm::layernorm;
+  m.norm = map.enumerator("norm_type", std::array{"rmsnorm", "layernorm"}, Norm::rmsnorm);
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
@@ -255,8 +242,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
   key("ffn_config") << YAML::BeginMap;
   if (m.experts == 0) key("ffn_type") << (m.gated() ? "mptglu" : "mptmlp");
   if (m.activation != Activation::swiglu && (m.activation != Activation::gelu || m.experts > 0))
-    for (const auto& [word, activation] : activation_words())
-      if (activation == m.activation) key("activation") << word;
+    key("activation") << word_for(m.activation, kActivations);
   pattern("ffn_layers", m.ffn_layers);
   key("ffn_hidden_size") << m.ffn;
   flag("ffn_bias", m.ffn_bias);

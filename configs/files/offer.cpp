@@ -4,6 +4,7 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/stack.hpp"
@@ -50,12 +51,11 @@ OfferSpec read_offer(const std::string& name_or_file) {
   offer.name = map.text("name", map.file().stem().string());
   offer.cluster = cluster_of(map);
   if (offer.cluster.shared_cores())
-    map.fail("cluster", fmt::format("found {}, whose ranks share cores; needs a cluster of GPUs", offer.cluster.name));
+    map.fail("cluster", "found {}, whose ranks share cores; needs a cluster of GPUs", offer.cluster.name);
   offer.gpus = map.integer("gpus", 1);
   const std::int64_t per_node = offer.cluster.gpus_per_node;
   if (offer.gpus > per_node && offer.gpus % per_node != 0)
-    map.fail("gpus",
-             fmt::format("found {}, needs whole nodes of {} GPUs ({})", offer.gpus, per_node, offer.cluster.name));
+    map.fail("gpus", "found {}, needs whole nodes of {} GPUs ({})", offer.gpus, per_node, offer.cluster.name);
   if (map.has("spare_nodes")) offer.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   offer.failures = map.text("failures", "");
   if (map.has("storage")) read_storage_override(map.map("storage"), offer.cluster);
@@ -63,17 +63,15 @@ OfferSpec read_offer(const std::string& name_or_file) {
   if (map.has("valid_until")) offer.valid_until = read_date(map, "valid_until");
   if (offer.prices && offer.prices->gpu_hour && !offer.valid_until.empty() &&
       offer.valid_until < offer.prices->gpu_hour->date)
-    map.fail("valid_until", fmt::format("found {}, before the date of its price, {}; needs a later day",
-                                        offer.valid_until, offer.prices->gpu_hour->date));
+    map.fail("valid_until", "found {}, before the date of its price, {}; needs a later day", offer.valid_until,
+             offer.prices->gpu_hour->date);
   offer.source = read_source(map);
   map.finish();
   return offer;
 }
 
 std::vector<OfferSpec> read_offers(const std::vector<std::string>& names_or_files) {
-  std::vector<OfferSpec> offers;
-  offers.reserve(names_or_files.size());
-  for (const std::string& one : names_or_files) offers.push_back(read_offer(one));
+  std::vector<OfferSpec> offers = mapped(names_or_files, read_offer);
   check_names(offers);
   check_prices(offers);
   return offers;

@@ -20,13 +20,13 @@ void read_algorithm(YamlMap m, OptimizerSpec& o) {
   if (decoupled) o.weight_decay = lion ? 0 : 1e-5;  // likewise, and composer/optim/decoupled_weight_decay.py
   o.offload_fraction = m.number_or("offload_fraction", 0.0, 0.0, 1.0);
   if (o.kind != OptimizerKind::adamw && o.offload_fraction > 0)
-    m.fail("offload_fraction", fmt::format("found {} with {}, allowed is 0: the host updates AdamW's states alone",
-                                           o.offload_fraction, name));
+    m.fail("offload_fraction", "found {} with {}, allowed is 0: the host updates AdamW's states alone",
+           o.offload_fraction, name);
   o.lr = m.number_or("lr", o.lr, 0.0);
   o.eps = m.number_or("eps", o.eps, 0.0);
   o.weight_decay = m.number_or("weight_decay", o.weight_decay, 0.0);
   if (decoupled && o.weight_decay > 0) {
-    if (o.lr == 0) m.fail("lr", fmt::format("found 0 with {}, which divides by it; needs more", name));
+    if (o.lr == 0) m.fail("lr", "found 0 with {}, which divides by it; needs more", name);
     o.weight_decay /= o.lr;
   }
   if (m.has("betas")) {
@@ -38,9 +38,9 @@ void read_algorithm(YamlMap m, OptimizerSpec& o) {
     } catch (const YAML::Exception&) {
       m.fail("betas", needs);
     }
-    if (betas.size() != 2) m.fail("betas", fmt::format("found {} numbers, {}", betas.size(), needs));
+    if (betas.size() != 2) m.fail("betas", "found {} numbers, {}", betas.size(), needs);
     for (const double beta : betas)
-      if (!(beta >= 0 && beta <= 1)) m.fail("betas", fmt::format("found {}, {}", beta, needs));
+      if (!(beta >= 0 && beta <= 1)) m.fail("betas", "found {}, {}", beta, needs);
     o.beta1 = betas[0], o.beta2 = betas[1];
   } else {
     o.beta1 = m.number_or("beta1", o.beta1, 0.0, 1.0);
@@ -53,7 +53,7 @@ void read_schedule(YamlMap m, const RunClock& clock, OptimizerSpec& o) {
   const std::string name = m.choice("name", schedule_kind_names(), "cosine_with_warmup");
   o.schedule = *enumerator_of<ScheduleKind>(name, schedule_kind_names());
   o.first_step = m.integer_or("first_step", o.first_step, 0);
-  if (o.first_step > 1) m.fail("first_step", fmt::format("found {}, allowed are 0 and 1", o.first_step));
+  if (o.first_step > 1) m.fail("first_step", "found {}, allowed are 0 and 1", o.first_step);
   o.warmup_steps = read_duration(m, "t_warmup", clock, 0);
   o.schedule_steps = read_duration(m, "t_max", clock, 0);
   switch (o.schedule) {

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -112,8 +113,7 @@ std::string to_string(const PipelineLayout& layout) {
   const auto repeated = [](const char* letter, std::int64_t n) {
     return n == 0 ? "" : n == 1 ? letter : fmt::format("{}*{}", letter, n);
   };
-  std::vector<std::string> chunks;
-  for (const std::int64_t layers : layout.layers) chunks.push_back(repeated("t", layers));
+  auto chunks = mapped(layout.layers, [&](std::int64_t layers) { return repeated("t", layers); });
   chunks.front().insert(0, "E");
   chunks.at(chunks.size() - (layout.modules_before_head ? 2 : 1)) += repeated("m", layout.modules);
   chunks.back() += "L";

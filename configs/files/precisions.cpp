@@ -6,6 +6,7 @@
 #include <array>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -13,8 +14,7 @@ namespace {
 
 using Format = NumberFormat;
 
-constexpr std::array kFormats{Format::fp32, Format::tf32,          Format::fp16,  Format::bf16,
-                              Format::fp8,  Format::fp8_blockwise, Format::mxfp8, Format::nvfp4};
+constexpr std::array kFormats{"fp32", "tf32", "fp16", "bf16", "fp8", "fp8_blockwise", "mxfp8", "nvfp4"};
 
 struct OperationClass {
   const char* key;
@@ -44,43 +44,16 @@ PrecisionRecipe recipe(const char* word, Format products) {
   return {word, Precision::bf16, p};
 }
 
-std::vector<std::string> words_of(const std::vector<Format>& formats) {
-  std::vector<std::string> out;
-  for (const Format format : formats) out.push_back(to_string(format));
-  return out;
-}
-
-std::vector<std::string> recipe_words() {
-  std::vector<std::string> out;
-  for (const PrecisionRecipe& each : precision_recipes()) out.push_back(each.word);
-  return out;
-}
+std::vector<std::string> recipe_words() { return mapped(precision_recipes(), &PrecisionRecipe::word); }
 
 }  // namespace
 
-std::string to_string(NumberFormat format) {
-  static const char* names[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "fp8_blockwise", "mxfp8", "nvfp4"};
-  return names[static_cast<std::size_t>(format)];
-}
+std::string to_string(NumberFormat format) { return word_for(format, kFormats); }
 
 double bytes_of(NumberFormat format) {
-  switch (format) {
-    case Format::fp32:
-    case Format::tf32:
-      return 4;
-    case Format::fp16:
-    case Format::bf16:
-      return 2;
-    case Format::fp8:
-      return 1;
-    case Format::fp8_blockwise:
-      return 1 + 4. / 128;  // fp32 scales
-    case Format::mxfp8:
-      return 1 + 1. / 32;  // E8M0
-    case Format::nvfp4:
-      return 0.5 + 1. / 16;  // E4M3
-  }
-  return 0;
+  // Scales: fp8_blockwise has one of fp32 for 128 values, mxfp8 one of E8M0 for 32, nvfp4 one of E4M3 for 16.
+  constexpr std::array kBytes{4., 4., 2., 2., 1., 1 + 4. / 128, 1 + 1. / 32, 0.5 + 1. / 16};
+  return kBytes[static_cast<std::size_t>(format)];
 }
 
 bool plain_precisions(Precision compute, const Precisions& precisions) {
@@ -116,11 +89,11 @@ PrecisionRecipe read_precisions(YamlMap& map) {
   YamlMap own = map.map("precisions");
   for (const OperationClass& each : operation_classes()) {
     if (!own.has(each.key)) continue;
-    const std::string word = own.choice(each.key, words_of(each.allowed));
+    const std::string word =
+        own.choice(each.key, mapped(each.allowed, [](Format format) { return to_string(format); }));
     if (!each.state && out.compute == Precision::fp32)
-      own.fail(each.key, fmt::format("found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word,
-                                     out.word));
-    out.precisions.*each.format = *std::ranges::find_if(kFormats, [&](Format f) { return to_string(f) == word; });
+      own.fail(each.key, "found {} beside precision {}, allowed beside amp_bf16 and other amp_ words", word, out.word);
+    out.precisions.*each.format = *enumerator_of<Format>(word, kFormats);
   }
   own.finish();
   return out;

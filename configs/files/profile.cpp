@@ -9,6 +9,7 @@
 #include "configs/base/hash.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -26,18 +27,17 @@ namespace {
 
 constexpr const char* kSchema = "windtunnel.profile/1";
 
-void one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
+std::string one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
   const std::string word = value.string();
-  if (std::ranges::find(allowed, word) != allowed.end()) return;
+  if (std::ranges::find(allowed, word) != allowed.end()) return word;
   value.fail("'" + word + "'", fmt::format("{}", fmt::join(allowed, ", ")));
 }
 
 Provenance read_provenance(const JsonReader& in) {
   in.allow_only({"kind", "source", "root"});
-  one_of(in.at("kind"), {"measured", "published", "derived", "assumed"});
-  Provenance out{evidence_from_string(in.at("kind").string()), in.at("source").string()};
-  if (in.has("root")) one_of(in.at("root"), {"measured", "published", "assumed"});
-  if (in.has("root")) out.root = evidence_from_string(in.at("root").string());
+  Provenance out{evidence_from_string(one_of(in.at("kind"), {"measured", "published", "derived", "assumed"})),
+                 in.at("source").string()};
+  if (in.has("root")) out.root = evidence_from_string(one_of(in.at("root"), {"measured", "published", "assumed"}));
   return out;
 }
 
@@ -47,11 +47,9 @@ Measurement read_measurement(const JsonReader& in) {
   Measurement m;
   m.kernel = in.at("kernel").string();
   if (m.kernel.empty()) in.at("kernel").fail("an empty name", "the name of what was timed");
-  if (in.has("pass")) m.pass = in.at("pass").string();
-  if (in.has("pass")) one_of(in.at("pass"), {"forward", "backward", ""});
+  if (in.has("pass")) m.pass = one_of(in.at("pass"), {"forward", "backward", ""});
   if (in.has("dtype")) m.dtype = in.at("dtype").string();
-  if (in.has("clock")) m.clock = in.at("clock").string();
-  if (in.has("clock")) one_of(in.at("clock"), {"wall", "thread_cpu", "device"});
+  if (in.has("clock")) m.clock = one_of(in.at("clock"), {"wall", "thread_cpu", "device"});
   m.unit = in.at("unit").string();
   if (m.unit.empty()) in.at("unit").fail("an empty unit", "the unit of the samples, e.g. \"s\"");
   if (in.has("smaller_is_better")) m.smaller_is_better = in.at("smaller_is_better").boolean();
@@ -65,10 +63,8 @@ Measurement read_measurement(const JsonReader& in) {
   if (in.has("counters"))
     for (const auto& [key, value] : in.at("counters").items()) m.counters[key] = value.finite();
   if (in.has("throttled"))
-    for (const JsonReader& reason : in.at("throttled").elements()) {
-      one_of(reason, {"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"});
-      m.throttled.push_back(reason.string());
-    }
+    for (const JsonReader& reason : in.at("throttled").elements())
+      m.throttled.push_back(one_of(reason, {"hw_slowdown", "sw_thermal", "hw_thermal", "hw_power_brake"}));
   if (in.has("backend")) m.backend = in.at("backend").string();
   m.evidence = read_provenance(in.at("evidence"));
   return m;
@@ -87,9 +83,8 @@ std::string Measurement::name() const {
   std::string name = kernel;
   if (!pass.empty()) name += "/" + pass;
   if (!dtype.empty()) name += "/" + dtype;
-  std::string sizes;
-  for (const auto& [key, value] : shape) sizes += (sizes.empty() ? "" : ",") + key + "=" + std::to_string(value);
-  if (!sizes.empty()) name += "/" + sizes;
+  if (!shape.empty())
+    name += "/" + joined(shape, ",", [](const auto& size) { return fmt::format("{}={}", size.first, size.second); });
   if (clock != "wall") name += "/" + clock;
   return name;
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/recompute_mask.hpp"
@@ -35,7 +35,8 @@ constexpr std::array kParts{
     std::pair{Module::attention, Module::core},  std::pair{Module::attention, Module::mla_up_proj},
     std::pair{Module::experts, Module::moe_act}, std::pair{Module::moe, Module::experts},
     std::pair{Module::moe, Module::moe_act},     std::pair{Module::moe, Module::shared_experts}};
-constexpr std::array<Compression, 3> kCompressions{Compression::none, Compression::int8, Compression::fp8};
+constexpr std::array kCompressions{"none", "int8", "fp8"};
+constexpr std::array kBlockKinds{"first", "last", "middle", "range", "chunk", "every"};
 const char* const kBlockWords = "allowed first-n, last-n, middle-n, chunk-n, every-n, range-i-j with i < j";
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -55,29 +56,21 @@ std::int64_t number(const std::string& text) { return parsed<std::int64_t>(text)
 Recompute::Blocks blocks_from_string(const std::string& word) {
   using Which = Recompute::Blocks::Which;
   const std::vector<std::string> parts = split(word, '-');
-  if (parts.size() == 2 && number(parts[1]) > 0)
-    for (const auto& [name, which] : {std::pair{"first", Which::first},
-                                      {"last", Which::last},
-                                      {"middle", Which::middle},
-                                      {"chunk", Which::chunk},
-                                      {"every", Which::every}})
-      if (parts[0] == name) return {which, number(parts[1]), 0};
-  if (parts.size() == 3 && parts[0] == "range" && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
+  const auto which = enumerator_of<Which>(parts[0], kBlockKinds);
+  if (parts.size() == 2 && which && which != Which::range && number(parts[1]) > 0) return {*which, number(parts[1]), 0};
+  if (parts.size() == 3 && which == Which::range && number(parts[1]) >= 0 && number(parts[2]) > number(parts[1]))
     return {Which::range, number(parts[1]), number(parts[2])};
   throw_usage("recompute: blocks: found '{}', {}", word, kBlockWords);
 }
 
 std::string to_string(const Recompute::Blocks& blocks) {
-  static const char* names[] = {"first", "last", "middle", "range", "chunk", "every"};
-  const char* name = names[static_cast<int>(blocks.which)];
+  const std::string name = word_for(blocks.which, kBlockKinds);
   if (blocks.which == Recompute::Blocks::Which::range) return fmt::format("{}-{}-{}", name, blocks.a, blocks.b);
   return fmt::format("{}-{}", name, blocks.a);
 }
 
-std::string joined(const std::vector<Recompute::Blocks>& blocks) {
-  std::string out;
-  for (const auto& one : blocks) out += (out.empty() ? "" : ",") + to_string(one);
-  return out;
+std::string text_of(const std::vector<Recompute::Blocks>& blocks) {
+  return joined(blocks, ",", [](const Recompute::Blocks& one) { return to_string(one); });
 }
 
 /// Half-open range of blocks, counted as in LLM Foundry (llmfoundry/models/utils/act_ckpt.py, parse_ele_str).
@@ -155,8 +148,7 @@ Module module_from_string(const std::string& word) {
     if (known.word == word) return known.module;
   for (const auto& [name, module] : aliases)
     if (name == word) return module;
-  throw_usage("recompute: found '{}', allowed {}", word,
-              fmt::join(kModules | std::views::transform(&ModuleWord::word), ", "));
+  throw_usage("recompute: found '{}', allowed {}", word, joined(kModules, ", ", &ModuleWord::word));
 }
 
 /// A number n = the first n; words separated by commas; a list of numbers (single blocks) and words; null = every
@@ -212,16 +204,9 @@ const Recompute Recompute::block = everywhere(Module::block);
 
 std::string to_string(Module module) { return kModules[static_cast<std::size_t>(module)].word; }
 
-std::vector<Module> every_module() {
-  std::vector<Module> out;
-  for (const ModuleWord& known : kModules) out.push_back(known.module);
-  return out;
-}
+std::vector<Module> every_module() { return mapped(kModules, &ModuleWord::module); }
 
-std::string to_string(Compression compression) {
-  static const char* names[] = {"none", "int8", "fp8"};
-  return names[static_cast<int>(compression)];
-}
+std::string to_string(Compression compression) { return word_for(compression, kCompressions); }
 
 void Recompute::add(Rule rule) {
   const auto at = std::ranges::lower_bound(rules_, rule.module, {}, &Rule::module);
@@ -300,9 +285,9 @@ void Recompute::check(std::int64_t layers, const std::string& where,
 
 std::string to_string(const Recompute& recompute) {
   if (!recompute.any()) return "none";
-  std::string out;
-  for (const Recompute::Rule& rule : recompute.rules())
-    out += (out.empty() ? "" : "+") + to_string(rule.module) + (rule.blocks.empty() ? "" : ":" + joined(rule.blocks));
+  const std::string out = joined(recompute.rules(), "+", [](const Recompute::Rule& rule) {
+    return to_string(rule.module) + (rule.blocks.empty() ? "" : ":" + text_of(rule.blocks));
+  });
   return recompute.compression == Compression::none ? out : out + "/" + to_string(recompute.compression);
 }
 
@@ -324,9 +309,8 @@ Recompute recompute_from_string(const std::string& text) {
   Recompute out;
   const std::vector<std::string> halves = split(text, '/');
   if (halves.size() > 1) {
-    const auto known = std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == halves[1]; });
-    if (halves.size() > 2 || known == kCompressions.end())
-      throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
+    const auto known = enumerator_of<Compression>(halves[1], kCompressions);
+    if (halves.size() > 2 || !known) throw_usage("recompute: found '{}', allowed behind / are none, int8, fp8", text);
     out.compression = *known;
   }
   if (halves[0] == "none") return out;
@@ -352,8 +336,7 @@ Recompute read_recompute(YamlMap& map) {
   if (target && !on && !map.node("activation_checkpointing_target").IsNull())
     map.fail("activation_checkpointing_target",
              "found, but activation_checkpointing is false; set it to true or drop the target");
-  const std::string word = map.choice("activation_compression", {"none", "int8", "fp8"}, "none");
-  out.compression = *std::ranges::find_if(kCompressions, [&](Compression c) { return to_string(c) == word; });
+  out.compression = map.enumerator("activation_compression", kCompressions, Compression::none);
   return out;
 }
 
@@ -368,7 +351,7 @@ void write_recompute(YAML::Emitter& out, const Recompute& recompute) {
       if (rule.blocks.empty())
         out << YAML::Null;
       else
-        out << joined(rule.blocks);
+        out << text_of(rule.blocks);
     }
     out << YAML::EndMap;
   }

@@ -1,7 +1,6 @@
 #include "configs/files/rehearsal_spec.hpp"
 
-#include <charconv>
-
+#include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -12,13 +11,9 @@ std::int64_t divisor_of(YamlMap& map) {
   const std::string text = map.text("width", "auto");
   if (text == "auto") return 0;
   if (text == "full") return 1;
-  std::int64_t divisor = 0;
-  const char* const end = text.data() + text.size();
-  if (text.starts_with("1/")) {
-    const auto [stop, failure] = std::from_chars(text.data() + 2, end, divisor);
-    if (failure == std::errc() && stop == end && divisor >= 1) return divisor;
-  }
-  map.fail("width", fmt::format("found '{}', allowed are auto, full and fractions such as 1/16", text));
+  const auto divisor = text.starts_with("1/") ? parsed<std::int64_t>(text.substr(2)) : std::nullopt;
+  if (divisor >= 1) return *divisor;
+  map.fail("width", "found '{}', allowed are auto, full and fractions such as 1/16", text);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "configs/files/resilience.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "configs/base/parsed.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -26,20 +26,12 @@ LocalCheckpointSpec read_local(YamlMap map, const RunClock& clock) {
 
 /// "120" or "120-180".
 BatchRange read_range(YamlMap& map, const std::string& text, std::size_t entry) {
-  BatchRange range;
-  const char *const end = text.data() + text.size(), *next = text.data();
-  const auto number = [&](std::int64_t& value) {
-    const auto [stop, failure] = std::from_chars(next, end, value);
-    next = stop;
-    return failure == std::errc();
-  };
-  bool good = number(range.first);
-  range.last = range.first;
-  if (good && next != end && *next == '-') ++next, good = number(range.last);
-  if (!good || next != end || range.first < 1 || range.last < range.first)
-    map.fail("skip_batches", fmt::format("found '{}', needs a batch such as 120 or a range such as 120-180", text),
-             entry);
-  return range;
+  const std::size_t dash = text.find('-');
+  const auto first = parsed<std::int64_t>(text.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : parsed<std::int64_t>(text.substr(dash + 1));
+  if (!first || !last || *first < 1 || *last < *first)
+    map.fail_entry("skip_batches", entry, "found '{}', needs a batch such as 120 or a range such as 120-180", text);
+  return {*first, *last};
 }
 
 std::vector<BatchRange> read_skipped(YamlMap& map) {
@@ -47,8 +39,8 @@ std::vector<BatchRange> read_skipped(YamlMap& map) {
   for (const std::string& text : map.texts("skip_batches")) {
     const BatchRange range = read_range(map, text, out.size());
     if (!out.empty() && range.first <= out.back().last)
-      map.fail("skip_batches", fmt::format("found {} after {}, needs ascending batches", range.first, out.back().last),
-               out.size());
+      map.fail_entry("skip_batches", out.size(), "found {} after {}, needs ascending batches", range.first,
+                     out.back().last);
     out.push_back(range);
   }
   return out;

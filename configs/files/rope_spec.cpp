@@ -109,8 +109,7 @@ double latent_softmax_factor(const RopeScaling& s) {
 RopeScaling rope_scaling_from_yaml(YamlMap map) {
   RopeScaling out;
   const std::string word = map.text("rope_type");
-  if (!rope_kind_from_string(word, out.kind))
-    map.fail("rope_type", fmt::format("found '{}', allowed {}", word, kRopeKinds));
+  if (!rope_kind_from_string(word, out.kind)) map.fail("rope_type", "found '{}', allowed {}", word, kRopeKinds);
   for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
     auto& value = out.*member;
     if (!required && !map.has(key)) return;

@@ -1,5 +1,7 @@
 #include "configs/files/run.hpp"
 
+#include <array>
+
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
@@ -24,7 +26,7 @@ void read_chunks(YamlMap& m, const ModelSpec& model, Layout& layout) {
   if (m.has("pipeline_chunk_layers")) m.fail("pipeline_layout", "found pipeline_chunk_layers, too; needs one of them");
   const PipelineLayout said = pipeline_layout_from_string(m.text("pipeline_layout"), m.where("pipeline_layout"));
   if (said.modules != model.mtp_layers)
-    m.fail("pipeline_layout", fmt::format("found {} modules m; needs the model's {}", said.modules, model.mtp_layers));
+    m.fail("pipeline_layout", "found {} modules m; needs the model's {}", said.modules, model.mtp_layers);
   layout.chunk_layers = said.layers;
   layout.modules_before_head = said.modules_before_head;
 }
@@ -39,7 +41,7 @@ void read_layout(YamlMap& map, RunSpec& run) {
   layout.context = m.integer_or("context_parallel_degree", 1, 1);
   const std::int64_t state = m.integer_or("optimizer_shard_degree", layout.shard, 1);
   if (state % layout.shard != 0)
-    m.fail("optimizer_shard_degree", fmt::format("needs a multiple of data_parallel_shard_degree = {}", layout.shard));
+    m.fail("optimizer_shard_degree", "needs a multiple of data_parallel_shard_degree = {}", layout.shard);
   layout.optimizer_shard = state / layout.shard;
   layout.reshard_after_forward = m.boolean("reshard_after_forward", true);
   layout.reduce_every_microbatch = m.choice("gradient_reduction", {"microbatch", "step"}, "microbatch") == "microbatch";
@@ -48,19 +50,15 @@ void read_layout(YamlMap& map, RunSpec& run) {
   layout.tensor = m.integer_or("tensor_parallel_degree", 1, 1);
   layout.sequence_parallel = m.boolean("sequence_parallel", false);
   layout.pipeline = m.integer_or("pipeline_parallel_degree", 1, 1);
-  layout.schedule = *schedule_from_string(m.choice("pipeline_schedule", schedule_names(), "1f1b"));
+  layout.schedule = m.enumerator("pipeline_schedule", schedule_names(), Schedule::one_f_one_b);
   layout.virtual_stages = m.integer_or("virtual_pipeline_degree", layout.schedule == Schedule::dualpipe_v ? 2 : 1, 1);
   read_chunks(m, run.model, layout);
   const std::int64_t cut = m.integer_or("expert_tensor_parallel_degree", layout.tensor, 1);
   if (cut != 1 && cut != layout.tensor)
-    m.fail("expert_tensor_parallel_degree",
-           fmt::format("found {}, allowed 1 or tensor_parallel_degree = {}", cut, layout.tensor));
+    m.fail("expert_tensor_parallel_degree", "found {}, allowed 1 or tensor_parallel_degree = {}", cut, layout.tensor);
   layout.whole_experts = cut < layout.tensor;
-  layout.dispatcher = *dispatcher_from_string(m.choice("token_dispatcher", dispatcher_names(), "alltoall"));
-  const std::string graphs = m.choice("cuda_graphs", {"none", "partial", "full"}, "none");
-  layout.cuda_graphs = graphs == "full"      ? CudaGraphs::full
-                       : graphs == "partial" ? CudaGraphs::partial
-                                             : CudaGraphs::none;
+  layout.dispatcher = m.enumerator("token_dispatcher", dispatcher_names(), Dispatcher::alltoall);
+  layout.cuda_graphs = m.enumerator("cuda_graphs", std::array{"none", "partial", "full"}, CudaGraphs::none);
   layout.exchange_overlap = m.boolean("overlap_expert_exchange", false);
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
@@ -211,11 +209,8 @@ namespace {
 
 /// Writes the layout of the run, or one for fewer ranks.
 void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) {
-  out << YAML::Key << "device_train_microbatch_size" << YAML::Value;
-  if (run.microbatch_auto)
-    out << "auto";
-  else
-    out << layout.microbatch;
+  out << YAML::Key << "device_train_microbatch_size" << YAML::Value
+      << (run.microbatch_auto ? "auto" : std::to_string(layout.microbatch));
   out << YAML::Key << "fsdp_config" << YAML::Value << YAML::BeginMap;
   out << YAML::Key << "data_parallel_replicate_degree" << YAML::Value << layout.replicate;
   out << YAML::Key << "data_parallel_shard_degree" << YAML::Value << layout.shard;
@@ -293,17 +288,14 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   run.save = map.boolean("save", true);
   run.save_folder = map.text("save_folder", "");
   if (!run.save && !run.save_folder.empty())
-    map.fail("save_folder",
-             fmt::format("found '{}' with save: false, needs save: true, or no folder", run.save_folder));
+    map.fail("save_folder", "found '{}' with save: false, needs save: true, or no folder", run.save_folder);
   run.autoresume = map.boolean("autoresume", true);
   run.load_path = map.text("load_path", "");
   if (map.has("callbacks")) {
     YamlMap callbacks = map.map("callbacks");
     YamlMap exporter = callbacks.map("hf_checkpointer");
     run.export_path = exporter.text("save_folder");
-    run.export_precision = exporter.choice("precision", {"float32", "bfloat16"}, "float32") == "float32"
-                               ? Precision::fp32
-                               : Precision::bf16;
+    run.export_precision = exporter.enumerator("precision", std::array{"float32", "bfloat16"}, Precision::fp32);
     exporter.finish();
     callbacks.finish();
   }
@@ -315,8 +307,8 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
     YamlMap rehearsal = map.map("rehearsal");
     run.rehearsal = read_rehearsal(rehearsal);
     if (run.rehearsal.rank >= run.layout.world())
-      rehearsal.fail("rank", fmt::format("found {}, the layout {} has ranks 0 to {}", run.rehearsal.rank,
-                                         run.layout.name(), run.layout.world() - 1));
+      rehearsal.fail("rank", "found {}, the layout {} has ranks 0 to {}", run.rehearsal.rank, run.layout.name(),
+                     run.layout.world() - 1);
   }
   map.finish();
   check_run(run, file.string());

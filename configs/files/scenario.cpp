@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "configs/base/enum_words.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
@@ -31,12 +32,6 @@ const std::vector<std::string> kPhases{"before", "issued", "waiting"};
 const std::vector<std::string> kPlaces{"begin", "", "checkpoint", "manifest", "reload", "restart"};  // "": an op
 }  // namespace vocabulary
 
-template <typename T>
-T choice(YamlMap& map, const std::string& key, const std::vector<std::string>& allowed,
-         const std::string& fallback = "") {
-  return *enumerator_of<T>(map.choice(key, allowed, fallback), allowed);
-}
-
 /// A positive time.
 double time_above_0(YamlMap& map, const std::string& key) {
   const double seconds = map.quantity(key, parse_seconds);
@@ -49,13 +44,13 @@ bool has_members(FaultDomain domain) { return domain <= FaultDomain::replica; }
 Victims read_victims(YamlMap map) {
   Victims out;
   if (map.has("share")) {
-    out.domain = choice<FaultDomain>(map, "of", vocabulary::kDomains);
+    out.domain = map.enumerator<FaultDomain>("of", vocabulary::kDomains);
     if (!has_members(out.domain)) map.fail("of", "has no members of which a share could be taken; name another domain");
     out.share = map.number("share", 1e-9, 1);
   } else {
-    out.domain = choice<FaultDomain>(map, "domain", vocabulary::kDomains);
+    out.domain = map.enumerator<FaultDomain>("domain", vocabulary::kDomains);
     if (map.has("index") && !has_members(out.domain))
-      map.fail("index", fmt::format("'{}' is one and has no numbers; remove it", to_string(out.domain)));
+      map.fail("index", "'{}' is one and has no numbers; remove it", to_string(out.domain));
     if (map.has("index")) out.index = map.integer("index", 0);
   }
   map.finish();
@@ -68,13 +63,14 @@ void read_place(YamlMap& map, FaultTime& out) {
   const auto known = enumerator_of<FaultTime::Place>(at, vocabulary::kPlaces);
   const bool long_id = at.size() > 200;  // std::regex recurses by character
   if (!known && (long_id || !std::regex_match(at, kOpId)))
-    map.fail("at", fmt::format("found '{}', needs begin, checkpoint, manifest, reload, restart or the id of an op such "
-                               "as mb0.L1.experts.bwd",
-                               at));
+    map.fail(
+        "at",
+        "found '{}', needs begin, checkpoint, manifest, reload, restart or the id of an op such as mb0.L1.experts.bwd",
+        at);
   out.place = known.value_or(FaultTime::Place::op);
   if (out.place == FaultTime::Place::op) {
     out.op = at;
-    out.phase = choice<FaultTime::Phase>(map, "phase", vocabulary::kPhases, "before");
+    out.phase = map.enumerator("phase", vocabulary::kPhases, FaultTime::Phase::before);
   }
   if (out.place == FaultTime::Place::checkpoint) out.after = map.number_or("after", 0.5, 0, 1);
   const bool in_step = out.place != FaultTime::Place::reload && out.place != FaultTime::Place::restart;
@@ -103,10 +99,10 @@ FaultTime read_time(YamlMap map) {
 }
 
 void read_corruption(YamlMap& map, FaultEffect& out) {
-  out.tensor = choice<TensorKind>(map, "tensor", vocabulary::kTensors);
+  out.tensor = map.enumerator<TensorKind>("tensor", vocabulary::kTensors);
   out.layer = map.integer_or("layer", 0, 0);
   if (map.has("zero") == map.has("bit"))
-    map.fail("bit", fmt::format("found {} of bit and zero, needs exactly one", map.has("bit") ? "both" : "neither"));
+    map.fail("bit", "found {} of bit and zero, needs exactly one", map.has("bit") ? "both" : "neither");
   if (map.has("zero")) {
     if (!map.boolean("zero", false)) map.fail("zero", "found false; needs true, or bit in its place");
     return;
@@ -117,11 +113,11 @@ void read_corruption(YamlMap& map, FaultEffect& out) {
 
 FaultEffect read_effect(YamlMap map) {
   FaultEffect out;
-  out.kind = choice<FaultKind>(map, "kind", vocabulary::kKinds);
+  out.kind = map.enumerator<FaultKind>("kind", vocabulary::kKinds);
   switch (out.kind) {
     case FaultKind::kill:
       for (const std::string& taken : map.texts("takes")) {
-        if (taken != "local_copies") map.fail("takes", fmt::format("found '{}', allowed is local_copies", taken));
+        if (taken != "local_copies") map.fail("takes", "found '{}', allowed is local_copies", taken);
         out.takes_local_copies = true;
       }
       break;
@@ -135,8 +131,8 @@ FaultEffect read_effect(YamlMap map) {
       out.factor = map.number("factor", 1.01, 1000);
       break;
     case FaultKind::damage:
-      out.damage = choice<FileDamage>(map, "how", vocabulary::kDamages);
-      out.level = choice<CopyLevel>(map, "level", vocabulary::kLevels, "storage");
+      out.damage = map.enumerator<FileDamage>("how", vocabulary::kDamages);
+      out.level = map.enumerator("level", vocabulary::kLevels, CopyLevel::storage);
       break;
     case FaultKind::corrupt:
       read_corruption(map, out);
@@ -182,18 +178,14 @@ std::vector<FaultDomain> domains_of(const FaultEffect& what) {
 
 void check_event(YamlMap& map, const FaultEvent& e) {
   const auto domains = domains_of(e.what);
-  if (std::ranges::find(domains, e.who.domain) == domains.end()) {
-    std::string allowed;
-    for (const FaultDomain domain : domains) allowed += (allowed.empty() ? "" : ", ") + to_string(domain);
-    map.fail("who",
-             fmt::format("found '{}', {} hits one of: {}", to_string(e.who.domain), to_string(e.what.kind), allowed));
-  }
+  if (std::ranges::find(domains, e.who.domain) == domains.end())
+    map.fail("who", "found '{}', {} hits one of: {}", to_string(e.who.domain), to_string(e.what.kind),
+             joined(domains, ", ", [](FaultDomain domain) { return to_string(domain); }));
   if (e.who.share > 0 && e.when.by != FaultTime::By::rate)
     map.fail("who", "a share of members is hit at a rate; give per_1000_node_days, or an index in place of the share");
   const bool one = e.when.by == FaultTime::By::step || e.when.by == FaultTime::By::time;
   if (one && has_members(e.who.domain) && !e.who.index)
-    map.fail("who",
-             fmt::format("which {} is hit? An event at a step or a time needs its index", to_string(e.who.domain)));
+    map.fail("who", "which {} is hit? An event at a step or a time needs its index", to_string(e.who.domain));
   if (!one && e.who.index)
     map.fail("who", e.when.by == FaultTime::By::rate
                         ? "found an index with a rate, which hits all members alike; leave it out, or give a time"
@@ -206,8 +198,7 @@ void check_event(YamlMap& map, const FaultEvent& e) {
     map.fail("when", "numbers are corrupted at an op or at the begin of a step");
   if (e.lasts_s && e.when.by == FaultTime::By::step && e.what.kind != FaultKind::hang &&
       e.what.kind != FaultKind::slow && e.what.kind != FaultKind::kill && e.what.kind != FaultKind::maintenance)
-    map.fail("lasts",
-             fmt::format("'{}' has no end; only a hang, a slow phase and a repair last", to_string(e.what.kind)));
+    map.fail("lasts", "'{}' has no end; only a hang, a slow phase and a repair last", to_string(e.what.kind));
 }
 
 FaultEvent read_event(YamlMap& map) {
@@ -221,7 +212,7 @@ FaultEvent read_event(YamlMap& map) {
   if (map.has("cause")) out.cause = read_source(map, "cause");
   if (map.has("detect")) {
     YamlMap detect = map.map("detect");
-    if (detect.has("by")) out.detected_by = choice<DetectedBy>(detect, "by", vocabulary::kDetectedBy);
+    if (detect.has("by")) out.detected_by = detect.enumerator<DetectedBy>("by", vocabulary::kDetectedBy);
     if (detect.has("within")) out.detected_within_s = time_above_0(detect, "within");
     detect.finish();
   }
@@ -233,19 +224,15 @@ FaultEvent read_event(YamlMap& map) {
 RecoveryPolicy read_policy(YamlMap map) {
   RecoveryPolicy out;
   if (map.has("on_loss")) out.on_loss.clear();
-  for (const std::string& word : map.texts("on_loss")) {
-    const auto recovery = enumerator_of<Recovery>(word, vocabulary::kRecoveries);
-    if (!recovery)
-      map.fail("on_loss", fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kRecoveries, ", ")));
-    if (std::ranges::find(out.on_loss, *recovery) != out.on_loss.end())
-      map.fail("on_loss", fmt::format("found '{}' twice", word));
+  for (const Recovery recovery : map.enumerators<Recovery>("on_loss", vocabulary::kRecoveries)) {
+    const std::string word = to_string(recovery);
+    if (std::ranges::find(out.on_loss, recovery) != out.on_loss.end()) map.fail("on_loss", "found '{}' twice", word);
     if (!out.on_loss.empty() && (out.on_loss.back() == Recovery::restart || out.on_loss.back() == Recovery::wait))
-      map.fail("on_loss", fmt::format("found '{}' after '{}', which is always possible; put that last", word,
-                                      to_string(out.on_loss.back())));
-    out.on_loss.push_back(*recovery);
+      map.fail("on_loss", "found '{}' after '{}', which is always possible; put that last", word,
+               to_string(out.on_loss.back()));
+    out.on_loss.push_back(recovery);
   }
-  if (out.on_loss.empty())
-    map.fail("on_loss", fmt::format("found none, allowed {}", fmt::join(vocabulary::kRecoveries, ", ")));
+  if (out.on_loss.empty()) map.fail("on_loss", "found none, allowed {}", fmt::join(vocabulary::kRecoveries, ", "));
   out.min_replicas = map.integer_or("min_replicas", out.min_replicas, 1);
   out.retries_same_place = map.integer_or("retries_same_place", out.retries_same_place, 0);
   if (map.has("max_restarts")) out.max_restarts = map.integer("max_restarts", 0);
@@ -271,20 +258,15 @@ std::vector<std::int64_t> read_steps(YamlMap& map, const std::string& key) {
 
 std::vector<CopyLevel> read_levels(YamlMap& map, const std::string& key) {
   if (!map.has(key)) return {};
-  if (!map.node(key).IsSequence()) return {choice<CopyLevel>(map, key, vocabulary::kLevels)};
-  std::vector<CopyLevel> out;
-  for (const std::string& word : map.texts(key)) {
-    const auto level = enumerator_of<CopyLevel>(word, vocabulary::kLevels);
-    if (!level) map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(vocabulary::kLevels, ", ")));
-    out.push_back(*level);
-  }
+  if (!map.node(key).IsSequence()) return {map.enumerator<CopyLevel>(key, vocabulary::kLevels)};
+  const auto out = map.enumerators<CopyLevel>(key, vocabulary::kLevels);
   if (out.empty()) map.fail(key, "needs a level, or a list of levels");
   return out;
 }
 
 Expectation read_expectation(YamlMap map) {
   Expectation out;
-  out.state = choice<Expectation::State>(map, "state", vocabulary::kStates, "bitwise");
+  out.state = map.enumerator("state", vocabulary::kStates, Expectation::State::bitwise);
   out.finishes = map.boolean("finishes", true);
   const auto number = [&](const char* key, std::optional<std::int64_t>& value) {
     if (map.has(key)) value = map.integer(key, 0);

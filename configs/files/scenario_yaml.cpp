@@ -1,6 +1,7 @@
 // Writes a scenario as a file that reads back to the same scenario.
 #include <csignal>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/scenario.hpp"
 
@@ -127,9 +128,7 @@ void write(YAML::Emitter& out, const FaultEvent& event) {
 
 void write(YAML::Emitter& out, const RecoveryPolicy& policy) {
   MapWriter map(out, true);
-  std::vector<std::string> words;
-  for (const Recovery recovery : policy.on_loss) words.push_back(to_string(recovery));
-  map.add("on_loss", words);
+  map.add("on_loss", mapped(policy.on_loss, [](Recovery recovery) { return to_string(recovery); }));
   map.add("min_replicas", policy.min_replicas);
   map.add("retries_same_place", policy.retries_same_place);
   map.add("max_restarts", policy.max_restarts);
@@ -143,9 +142,7 @@ void write(YAML::Emitter& out, const Expectation& expect) {
   map.unless<std::int64_t>(0, "relaunches", expect.relaunches);
   if (!expect.resumed_after.empty()) map.add("resumed_after", expect.resumed_after);
   map.add("steps_lost", expect.steps_lost);
-  std::vector<std::string> levels;
-  for (const CopyLevel level : expect.level) levels.push_back(to_string(level));
-  if (!levels.empty()) map.add("level", levels);
+  if (!expect.level.empty()) map.add("level", mapped(expect.level, [](CopyLevel level) { return to_string(level); }));
   map.add("excluded", expect.excluded);
   map.unless<std::string>("", "says", expect.says);
   map.seconds("within", expect.within_s);

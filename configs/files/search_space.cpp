@@ -2,11 +2,9 @@
 
 #include <fmt/ranges.h>
 
-#include <functional>
-#include <optional>
-
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -16,7 +14,7 @@ namespace {
 std::vector<std::string> searched_words(YamlMap& map, const std::string& key, const std::string& needs) {
   if (!map.has(key)) return {};
   std::vector<std::string> out = map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
-  if (out.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
+  if (out.empty()) map.fail(key, "found an empty list, needs {} or auto", needs);
   return out == std::vector<std::string>{"auto"} ? std::vector<std::string>{} : out;
 }
 
@@ -29,19 +27,19 @@ std::vector<std::int64_t> searched_numbers(YamlMap& map, const std::string& key,
   }
   std::vector<std::int64_t> values = map.integers(key);
   for (std::int64_t value : values)
-    if (value < least) map.fail(key, fmt::format("found {}, needs {} or auto", value, needs));
-  if (values.empty()) map.fail(key, fmt::format("found an empty list, needs {} or auto", needs));
+    if (value < least) map.fail(key, "found {}, needs {} or auto", value, needs);
+  if (values.empty()) map.fail(key, "found an empty list, needs {} or auto", needs);
   return values;
 }
 
+/// Values whose words are in their order, from 0.
 template <typename T>
-std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std::string>& allowed,
-                     const std::function<std::optional<T>(const std::string&)>& value_of) {
+std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std::string>& allowed) {
   std::vector<T> out;
   const std::string needs = fmt::format("{}", fmt::join(allowed, ", "));
   for (const std::string& word : searched_words(map, key, needs)) {
-    const std::optional<T> value = value_of(word);
-    if (!value) map.fail(key, fmt::format("found '{}', allowed {} and auto", word, needs));
+    const auto value = enumerator_of<T>(word, allowed);
+    if (!value) map.fail(key, "found '{}', allowed {} and auto", word, needs);
     out.push_back(*value);
   }
   return out;
@@ -49,15 +47,7 @@ std::vector<T> named(YamlMap& map, const std::string& key, const std::vector<std
 
 std::vector<bool> either(YamlMap& map, const std::string& key, const std::string& yes = "true",
                          const std::string& no = "false") {
-  return named<bool>(map, key, {yes, no}, [&](const std::string& word) -> std::optional<bool> {
-    return word == yes || word == no ? std::optional(word == yes) : std::nullopt;
-  });
-}
-
-const std::vector<std::string> kGraphs{"none", "partial", "full"};
-
-std::optional<CudaGraphs> graphs_from_string(const std::string& word) {
-  return enumerator_of<CudaGraphs>(word, kGraphs);
+  return mapped(named<int>(map, key, {yes, no}), [](int which) { return which == 0; });
 }
 
 std::vector<Recompute> policies(YamlMap& map) {
@@ -65,7 +55,7 @@ std::vector<Recompute> policies(YamlMap& map) {
   for (const std::string& word : searched_words(map, "recompute", "policies")) try {
       out.push_back(recompute_from_string(word));
     } catch (const Error& error) {
-      map.fail("recompute", fmt::format("{}, or none, or auto for the planner's own list", error.what()));
+      map.fail("recompute", "{}, or none, or auto for the planner's own list", error.what());
     }
   return out;
 }
@@ -86,9 +76,9 @@ SearchSpec search_from_yaml(YamlMap map) {
   s.virtual_stages = searched_numbers(map, "virtual_pipeline_degree");
   s.context_degrees = searched_numbers(map, "context_parallel_degree");
   s.optimizer_shard_degrees = searched_numbers(map, "optimizer_shard_degree");
-  s.schedules = named<Schedule>(map, "pipeline_schedule", schedule_names(), schedule_from_string);
-  s.dispatchers = named<Dispatcher>(map, "token_dispatcher", dispatcher_names(), dispatcher_from_string);
-  s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", kGraphs, graphs_from_string);
+  s.schedules = named<Schedule>(map, "pipeline_schedule", schedule_names());
+  s.dispatchers = named<Dispatcher>(map, "token_dispatcher", dispatcher_names());
+  s.cuda_graphs = named<CudaGraphs>(map, "cuda_graphs", {"none", "partial", "full"});
   s.context_ring = either(map, "context_parallel_ring");
   s.sequence_parallel = either(map, "sequence_parallel");
   s.reshard_after_forward = either(map, "reshard_after_forward");

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 
 namespace wt {
@@ -16,9 +17,7 @@ std::string cache_of(const StreamSpec& stream) {
 }
 
 std::vector<std::array<std::string, 3>> places_of(const DatasetSpec& set) {
-  std::vector<std::array<std::string, 3>> out;
-  for (const StreamSpec& stream : set.streams) out.push_back({stream.remote, stream.local, stream.split});
-  return out;
+  return mapped(set.streams, [](const StreamSpec& s) { return std::array{s.remote, s.local, s.split}; });
 }
 
 }  // namespace
@@ -37,11 +36,10 @@ void check_caches(const YamlMap& map, const EvaluationSpec& evaluation, const Da
     const auto& [label, dataset] = evaluation.sets[i];
     const auto check = [&, &label = label, &dataset = dataset](const DatasetSpec& other, const std::string& whose) {
       if (const std::string folder = limited_cache_of_both(dataset, other); !folder.empty())
-        map.fail("eval_loader",
-                 fmt::format("found that '{}' caches shards in {}, and so does {}, with a cache_limit and as another "
-                             "data set or with another limit; needs a folder of its own as `local`",
-                             label, folder, whose),
-                 i);
+        map.fail_entry("eval_loader", i,
+                       "found that '{}' caches shards in {}, and so does {}, with a cache_limit and as another data "
+                       "set or with another limit; needs a folder of its own as `local`",
+                       label, folder, whose);
     };
     check(trained, "the train_loader");
     for (std::size_t j = 0; j < i; ++j) check(evaluation.sets[j].dataset, "'" + evaluation.sets[j].label + "'");

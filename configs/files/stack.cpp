@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
@@ -21,32 +23,15 @@ double element_bytes(YamlMap& map, const std::string& key, double fallback) {
   return bytes;
 }
 
-WeightGradients weight_gradients(YamlMap& map) {
-  const std::string word = map.choice("weight_gradients", {"added", "in_place", "dummy"}, "added");
-  return word == "added"      ? WeightGradients::added
-         : word == "in_place" ? WeightGradients::in_place
-                              : WeightGradients::dummy;
-}
-
-CollectiveCopies collective_copies(YamlMap& map) {
-  const std::string word = map.choice("collective_copies", {"none", "gradients", "both"}, "none");
-  return word == "none"        ? CollectiveCopies::none
-         : word == "gradients" ? CollectiveCopies::gradients
-                               : CollectiveCopies::both;
-}
-
-SyncPoints sync_points(YamlMap& map) {
-  const std::string word = map.choice("sync_points", {"experts", "exchange", "none"}, "experts");
-  return word == "experts" ? SyncPoints::experts : word == "exchange" ? SyncPoints::exchange : SyncPoints::none;
-}
-
 MemoryFacts memory_from_yaml(YamlMap map) {
   MemoryFacts m = pytorch_fsdp();
   m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
   m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
   m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
-  m.weight_gradients = weight_gradients(map);
-  m.collective_copies = collective_copies(map);
+  m.weight_gradients =
+      map.enumerator("weight_gradients", std::array{"added", "in_place", "dummy"}, WeightGradients::added);
+  m.collective_copies =
+      map.enumerator("collective_copies", std::array{"none", "gradients", "both"}, CollectiveCopies::none);
   for (const auto& [key, fact] : {std::pair{"dropout", &m.dropout},
                                   {"fused_gate", &m.fused_gate},
                                   {"attention_by_head", &m.attention_by_head},
@@ -69,18 +54,6 @@ std::map<std::string, double> step_from_yaml(YamlMap map) {
   return step;
 }
 
-std::vector<Dispatcher> dispatchers_from_yaml(YamlMap& map) {
-  std::vector<Dispatcher> out;
-  for (const std::string& word : map.texts("dispatchers")) {
-    const auto found = dispatcher_from_string(word);
-    if (!found)
-      map.fail("dispatchers", fmt::format("found '{}', allowed {}", word, fmt::join(dispatcher_names(), ", ")));
-    out.push_back(*found);
-  }
-  if (out.empty()) map.fail("dispatchers", "needs one at least");
-  return out;
-}
-
 }  // namespace
 
 bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher) {
@@ -96,11 +69,9 @@ void StackSpec::check_layout(const Layout& layout) const {
   const auto refuse = [&](const std::string& key, const std::string& found, const std::string& needed) {
     throw_usage("stack {}: found {} {}, which it does not have; needs {}", name, key, found, needed);
   };
-  if (std::ranges::find(dispatchers, layout.dispatcher) == dispatchers.end() && layout.expert > 1) {
-    std::vector<std::string> names;
-    for (const Dispatcher each : dispatchers) names.push_back(to_string(each));
-    refuse("token_dispatcher", to_string(layout.dispatcher), fmt::format("{}", fmt::join(names, " or ")));
-  }
+  if (std::ranges::find(dispatchers, layout.dispatcher) == dispatchers.end() && layout.expert > 1)
+    refuse("token_dispatcher", to_string(layout.dispatcher),
+           joined(dispatchers, " or ", [](Dispatcher each) { return to_string(each); }));
   if (layout.exchange_overlap && !exchange_overlap) refuse("overlap_expert_exchange", "true", "false");
   if (layout.cuda_graphs != CudaGraphs::none && !cuda_graphs)
     refuse("cuda_graphs", to_string(layout.cuda_graphs), "none");
@@ -113,14 +84,13 @@ StackSpec stack_from_yaml(YamlMap& map) {
   if (map.has("releases")) stack.releases = map.texts("releases");
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
-  const std::string kernels = map.choice("attention", {"flash2", "cudnn", "unfused"}, "flash2");
-  stack.attention = kernels == "cudnn"     ? AttentionKernels::cudnn
-                    : kernels == "unfused" ? AttentionKernels::unfused
-                                           : AttentionKernels::flash2;
-  stack.dispatchers = map.has("dispatchers") ? dispatchers_from_yaml(map) : std::vector{Dispatcher::alltoall};
+  stack.attention = map.enumerator("attention", std::array{"flash2", "cudnn", "unfused"}, AttentionKernels::flash2);
+  stack.dispatchers = map.has("dispatchers") ? map.enumerators<Dispatcher>("dispatchers", dispatcher_names())
+                                             : std::vector{Dispatcher::alltoall};
+  if (stack.dispatchers.empty()) map.fail("dispatchers", "needs one at least");
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
-  stack.sync_points = sync_points(map);
+  stack.sync_points = map.enumerator("sync_points", std::array{"experts", "exchange", "none"}, SyncPoints::experts);
   if (map.has("layouts"))
     stack.layouts = map.node("layouts").IsScalar() && map.choice("layouts", {"all"}) == "all"
                         ? StackLayouts::all()

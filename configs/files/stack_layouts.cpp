@@ -3,8 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/check_lora.hpp"
 
@@ -19,13 +22,9 @@ std::vector<T> values(YamlMap& map, const std::string& key, const std::vector<st
   std::vector<T> out;
   for (const std::string& word : map.texts(key)) {
     const auto found = std::ranges::find_if(words, [&](const auto& known) { return known.first == word; });
-    if (found == words.end()) {
-      std::vector<std::string> allowed;
-      for (const auto& known : words) allowed.push_back(known.first);
-      map.fail(key, fmt::format("found '{}', allowed {}", word, fmt::join(allowed, ", ")));
-    }
+    if (found == words.end()) map.fail(key, "found '{}', allowed {}", word, joined(std::views::keys(words), ", "));
     if (std::ranges::find(out, found->second) != out.end())
-      map.fail(key, fmt::format("found '{}' twice, needs each word once", word));
+      map.fail(key, "found '{}' twice, needs each word once", word);
     out.push_back(found->second);
   }
   if (out.empty() && !fallback.empty()) map.fail(key, "needs one at least");
@@ -40,18 +39,6 @@ std::vector<Recompute> policies(YamlMap& map, std::vector<Recompute> fallback) {
     } catch (const Error& error) {
       map.fail("recompute", error.what());
     }
-  return out;
-}
-
-std::vector<Recompute> recompute_from_strings(const std::vector<std::string>& words) {
-  std::vector<Recompute> out;
-  for (const std::string& word : words) out.push_back(recompute_from_string(word));
-  return out;
-}
-
-std::vector<std::pair<std::string, Module>> module_words() {
-  std::vector<std::pair<std::string, Module>> out;
-  for (const Module module : every_module()) out.emplace_back(to_string(module), module);
   return out;
 }
 
@@ -70,8 +57,9 @@ StackLayouts StackLayouts::all() {
   all.schedules = {Schedule::one_f_one_b, Schedule::zero_bubble, Schedule::dualpipe_v};
   all.context_ring = {false, true};
   all.recompute =
-      recompute_from_strings({"none", "core", "attention", "experts", "attention+experts", "moe_act", "norm+moe_act",
-                              "core+moe_act", "mla_up_proj", "mla_up_proj+norm+moe_act", "products+block", "block"});
+      mapped(std::array{"none", "core", "attention", "experts", "attention+experts", "moe_act", "norm+moe_act",
+                        "core+moe_act", "mla_up_proj", "mla_up_proj+norm+moe_act", "products+block", "block"},
+             recompute_from_string);
   all.compression = {Compression::int8, Compression::fp8};
   all.placement = PlacementSupport::copies;
   all.sequence_parallel = {true, false};
@@ -144,8 +132,8 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
       values<bool>(map, "gradient_reduction", {{"microbatch", true}, {"step", false}}, s.reduce_every_microbatch);
   s.tensor = map.boolean("tensor", s.tensor);
   s.sequence_parallel = values<bool>(map, "sequence_parallel", {{"true", true}, {"false", false}}, s.sequence_parallel);
-  std::vector<std::pair<std::string, Schedule>> schedules;
-  for (const std::string& word : schedule_names()) schedules.emplace_back(word, *schedule_from_string(word));
+  const auto schedules =
+      mapped(schedule_names(), [](const std::string& word) { return std::pair(word, *schedule_from_string(word)); });
   s.schedules = values<Schedule>(map, "pipeline", schedules, s.schedules);
   s.interleaved = map.boolean("interleaved", s.interleaved);
   s.overlaps = values<Schedule>(map, "overlap", schedules, s.overlaps);
@@ -155,7 +143,9 @@ StackLayouts stack_layouts_from_yaml(YamlMap map) {
   s.recompute_blocks =
       values<Which>(map, "recompute_blocks",
                     {{"first", Which::first}, {"chunk", Which::chunk}, {"every", Which::every}}, s.recompute_blocks);
-  s.recompute_also = values<Module>(map, "recompute_also", module_words(), s.recompute_also);
+  s.recompute_also =
+      values<Module>(map, "recompute_also", mapped(every_module(), [](Module m) { return std::pair(to_string(m), m); }),
+                     s.recompute_also);
   s.recompute_anywhere = map.boolean("recompute_anywhere", s.recompute_anywhere);
   s.compression =
       values<Compression>(map, "compression", {{"int8", Compression::int8}, {"fp8", Compression::fp8}}, s.compression);

@@ -1,6 +1,7 @@
 #include "configs/files/study.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -29,13 +30,13 @@ std::vector<std::string> words(YamlMap& map, const std::string& key, std::vector
 double seconds(YamlMap& map, const std::string& key) {
   const double value = map.quantity(key, parse_seconds);
   if (!(value >= 0 && value < kLongest_s))
-    map.fail(key, fmt::format("found {}, needs a time below {:.3g} s (70 years)", map.text(key), kLongest_s));
+    map.fail(key, "found {}, needs a time below {:.3g} s (70 years)", map.text(key), kLongest_s);
   return value;
 }
 
 double positive_seconds(YamlMap& map, const std::string& key) {
   const double value = seconds(map, key);
-  if (value == 0) map.fail(key, fmt::format("found {}, needs a time above 0", map.text(key)));
+  if (value == 0) map.fail(key, "found {}, needs a time above 0", map.text(key));
   return value;
 }
 
@@ -52,9 +53,10 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
     c.store = map.text("store");
     if (const std::size_t scheme = c.store.find("://");
         scheme == std::string::npos || scheme == 0 || scheme + 3 >= c.store.size() || c.store[scheme + 3] == '/')
-      map.fail("store", fmt::format("found '{}', needs the address of an object store, as s3://bucket/prefix; leave it "
-                                    "out where saves go to a file system",
-                                    c.store));
+      map.fail("store",
+               "found '{}', needs the address of an object store, as s3://bucket/prefix; leave it out where saves go "
+               "to a file system",
+               c.store);
   }
   if (map.has("interval") && map.text("interval") != "auto") c.interval_s = positive_seconds(map, "interval");
   if (map.has("local")) {
@@ -67,9 +69,7 @@ void read_checkpoint(YamlMap& study, CheckpointSpec& c) {
   map.finish();
 }
 
-void read_scale(YamlMap& study, ScaleSpec& s) {
-  if (!study.has("scale")) return;
-  YamlMap map = study.map("scale");
+void read_scale(YamlMap map, ScaleSpec& s) {
   for (auto [key, value] : {std::pair{"compute_rate", &s.compute_rate},
                             {"clock", &s.clock},
                             {"network_bandwidth", &s.network_bandwidth},
@@ -81,21 +81,17 @@ void read_scale(YamlMap& study, ScaleSpec& s) {
   map.finish();
 }
 
-void read_maintenance(YamlMap& study, MaintenanceSpec& m) {
-  if (!study.has("maintenance")) return;
-  YamlMap map = study.map("maintenance");
+void read_maintenance(YamlMap map, MaintenanceSpec& m) {
   m.every_s = seconds(map, "every");
   m.duration_s = seconds(map, "duration");
-  if (m.every_s < 3600) map.fail("every", fmt::format("found {}, needs at least an hour", map.text("every")));
+  if (m.every_s < 3600) map.fail("every", "found {}, needs at least an hour", map.text("every"));
   if (!(m.duration_s >= 0 && m.duration_s < m.every_s))
-    map.fail("duration", fmt::format("found {} every {}, needs windows shorter than the time between them",
-                                     map.text("duration"), map.text("every")));
+    map.fail("duration", "found {} every {}, needs windows shorter than the time between them", map.text("duration"),
+             map.text("every"));
   map.finish();
 }
 
-void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
-  if (!study.has("silent_errors")) return;
-  YamlMap map = study.map("silent_errors");
+void read_silent_errors(YamlMap map, SilentErrorSpec& e) {
   e.rate = map.text("rate");
   e.verify_s = seconds(map, "verify");
   if (map.has("found_after")) {
@@ -106,9 +102,7 @@ void read_silent_errors(YamlMap& study, SilentErrorSpec& e) {
   map.finish();
 }
 
-void read_drift(YamlMap& study, DriftSpec& d) {
-  if (!study.has("drift")) return;
-  YamlMap map = study.map("drift");
+void read_drift(YamlMap map, DriftSpec& d) {
   d.loads = words(map, "loads", {});
   if (d.loads.empty()) map.fail("loads", "found none, needs histograms in the order of time, or a recording");
   d.every = map.integer("every", 1);
@@ -116,18 +110,14 @@ void read_drift(YamlMap& study, DriftSpec& d) {
   map.finish();
 }
 
-void read_replica_loss(YamlMap& study, ReplicaLossSpec& r) {
-  if (!study.has("replica_loss")) return;
-  YamlMap map = study.map("replica_loss");
+void read_replica_loss(YamlMap map, ReplicaLossSpec& r) {
   r.recover_s = positive_seconds(map, "recover");
   r.stall_s = seconds(map, "stall");
   r.evidence = read_source(map);
   map.finish();
 }
 
-void read_hot_spares(YamlMap& study, HotSpareSpec& h) {
-  if (!study.has("hot_spares")) return;
-  YamlMap map = study.map("hot_spares");
+void read_hot_spares(YamlMap map, HotSpareSpec& h) {
   h.activate_s = seconds(map, "activate");
   h.evidence = read_source(map);
   map.finish();
@@ -143,35 +133,34 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
-    map.fail("gpus", fmt::format("found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name));
+    map.fail("gpus", "found {}, needs whole nodes of {} GPUs ({})", s.gpus, per_node, s.cluster.name);
   if (s.cluster.shared_cores() && s.gpus > per_node)
-    map.fail("gpus", fmt::format("found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node));
+    map.fail("gpus", "found {}, cluster {} has {} ranks", s.gpus, s.cluster.name, per_node);
   s.cluster.set_nodes(std::max<std::int64_t>(1, s.gpus / per_node));
   if (map.has("oversubscription")) s.cluster.oversubscription = map.number("oversubscription", 1.0, 1e3);
   s.profiles = words(map, "profiles", {});
   s.stack = map.text("stack", s.cluster.shared_cores() ? "" : kDefaultStack);
   if (s.cluster.shared_cores() && !s.stack.empty())
-    map.fail("stack", fmt::format("found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs",
-                                  s.stack, s.cluster.name));
+    map.fail("stack", "found {} on {}, whose ranks share cores; needs profiles: published runs are of GPUs", s.stack,
+             s.cluster.name);
   if (s.cluster.shared_cores() && s.profiles.empty())
-    map.fail("profiles",
-             fmt::format("missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name));
+    map.fail("profiles", "missing, needs one of {}: windtunnel bench or a training run writes it", s.cluster.gpu_name);
   s.tokens = map.quantity("tokens", parse_count);
   s.seq = map.integer("max_seq_len", 1, limits::kSequence);
   s.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
   if (!(s.tokens >= 1 && s.tokens <= limits::kTokens))
-    map.fail("tokens", fmt::format("found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens));
-  s.precision = map.choice("precision", {"fp32", "amp_bf16"}, "amp_bf16") == "fp32" ? Precision::fp32 : Precision::bf16;
+    map.fail("tokens", "found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens);
+  s.precision = map.enumerator("precision", std::array{"fp32", "amp_bf16"}, Precision::bf16);
   s.routing = words(map, "routing", routing_for_model(s.model));
   if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
-  read_drift(map, s.drift);
+  if (map.has("drift")) read_drift(map.map("drift"), s.drift);
   s.failures = map.text("failures", kDefaultFailures);
   s.recovery = map.text("recovery", "");
   s.stragglers = map.text("stragglers", "none");
-  read_maintenance(map, s.maintenance);
-  read_silent_errors(map, s.silent_errors);
-  read_replica_loss(map, s.replica_loss);
-  read_hot_spares(map, s.hot_spares);
+  if (map.has("maintenance")) read_maintenance(map.map("maintenance"), s.maintenance);
+  if (map.has("silent_errors")) read_silent_errors(map.map("silent_errors"), s.silent_errors);
+  if (map.has("replica_loss")) read_replica_loss(map.map("replica_loss"), s.replica_loss);
+  if (map.has("hot_spares")) read_hot_spares(map.map("hot_spares"), s.hot_spares);
   s.faults = words(map, "faults", {});
   if (const auto adapters = s.adapters())  // fp32 masters of the whole model; two moments only of the adapters
     s.checkpoint.bytes_per_parameter =
@@ -179,15 +168,14 @@ StudySpec read(YamlMap& map, const std::string& text) {
   read_checkpoint(map, s.checkpoint);
   if (map.has("search")) s.search = search_from_yaml(map.map("search"));
   if (s.lora) check_lora(s.search, map.file().string());
-  read_scale(map, s.scale);
+  if (map.has("scale")) read_scale(map.map("scale"), s.scale);
   if (map.has("memory_reserve"))
     map.fail("memory_reserve",
              "is no key any more: the memory of a rank's process is predicted from published runs, and a layout fits "
              "where the probability that it takes more than the GPU has, or usable_memory where the cluster gives it, "
              "is at most search.memory_risk; drop the key");
   s.prices = map.has("prices") ? prices_from_yaml(map.map("prices")) : s.cluster.prices;
-  const std::vector<std::string>& preferred = prefer_names();
-  s.prefer = *enumerator_of<Prefer>(map.choice("prefer", preferred, preferred.front()), preferred);
+  s.prefer = map.enumerator("prefer", prefer_names(), s.prefer);
   if (map.has("spare_nodes")) s.spare_nodes = map.integer("spare_nodes", 0, kMostSpares);
   s.repair_s = map.quantity_or("repair_time", parse_seconds, s.repair_s);
   s.runs = map.integer_or("runs", s.runs, 1);

@@ -74,7 +74,7 @@ StudyOptions study_options(const std::string& text, const std::string& origin) {
     if (out.clusters.empty()) map.fail("cluster", "found an empty list, needs names or files of clusters");
     for (auto at = out.clusters.begin(); at != out.clusters.end(); ++at)
       if (std::find(out.clusters.begin(), at, *at) != at)
-        map.fail("cluster", fmt::format("found '{}' twice, needs each cluster once", *at));
+        map.fail("cluster", "found '{}' twice, needs each cluster once", *at);
   }
   out.gpus = numbers(map, "gpus");
   out.batches = numbers(map, "global_train_batch_size");
@@ -96,11 +96,9 @@ void refuse_options(YamlMap& study) {
     if (!study.has(key)) continue;
     const YAML::Node node = study.node(key);
     if (node.IsSequence() || (node.IsScalar() && key != "cluster" && is_list(study.text(key))))
-      study.fail(
-          key,
-          fmt::format(
-              "found {}, which are options of a decision: only windtunnel plan takes several; needs one value here",
-              node.IsScalar() ? study.text(key) : "a list"));
+      study.fail(key,
+                 "found {}, which are options of a decision: only windtunnel plan takes several; needs one value here",
+                 node.IsScalar() ? study.text(key) : "a list");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/statistics.hpp"
 
 namespace wt {
@@ -27,9 +28,7 @@ std::vector<const DeviceReading*> chosen(const std::vector<TimedReading>& readin
       if (readings[i].at_s > window.end_s) break;  // the nearest one after the window
     }
   }
-  std::vector<const DeviceReading*> out;
-  for (std::size_t place : places) out.push_back(&readings[place].is);
-  return out;
+  return mapped(places, [&](std::size_t place) { return &readings[place].is; });
 }
 
 struct Conditions {
@@ -107,9 +106,7 @@ void add_conditions(Measurement& measurement, const std::vector<TimedReading>& r
 }
 
 Fingerprint conditions_of_run(const std::vector<TimedReading>& readings) {
-  std::vector<const DeviceReading*> all;
-  for (const TimedReading& reading : readings) all.push_back(&reading.is);
-  const Conditions found = conditions(all);
+  const Conditions found = conditions(mapped(readings, [](const TimedReading& reading) { return &reading.is; }));
   Fingerprint facts;
   for (const auto& [key, value] : found.counters)
     if (key != "power_cap_share") facts["run." + key] = fmt::format("{:.0f}", value);

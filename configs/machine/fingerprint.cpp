@@ -1,17 +1,18 @@
 #include "configs/machine/fingerprint.hpp"
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 #include <set>
 
+#include "configs/base/lists.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/process.hpp"
 
 namespace wt {
@@ -27,15 +28,6 @@ std::string proc_value(const char* file, const std::string& key) {
     return start == std::string::npos ? "" : line.substr(start);
   }
   return "";
-}
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text.data();
 }
 
 std::string git_commit() {
@@ -78,7 +70,7 @@ Fingerprint host_facts() {
   add("compiler", "gcc " __VERSION__);
 #endif
   add("commit", git_commit());
-  add("date", utc_now());
+  add("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))));
   return facts;
 }
 
@@ -93,24 +85,19 @@ std::vector<FingerprintDifference> differences(const Fingerprint& left, const Fi
   std::set<std::string> keys;
   for (const auto& [key, value] : left) keys.insert(key);
   for (const auto& [key, value] : right) keys.insert(key);
-  const auto value = [](const Fingerprint& from, const std::string& key) {
-    const auto found = from.find(key);
-    return found == from.end() ? std::string() : found->second;
-  };
   std::vector<FingerprintDifference> found;
   for (const std::string& key : keys) {
     if (is_run_fact(key) || std::ranges::find(ignored, key) != ignored.end()) continue;
-    if (value(left, key) != value(right, key)) found.push_back({key, value(left, key), value(right, key)});
+    if (value_or(left, key) != value_or(right, key)) found.push_back({key, value_or(left, key), value_or(right, key)});
   }
   return found;
 }
 
 std::string to_string(const std::vector<FingerprintDifference>& differences) {
   const auto shown = [](const std::string& value) { return value.empty() ? "none" : "'" + value + "'"; };
-  std::string text;
-  for (const FingerprintDifference& each : differences)
-    text += fmt::format("{}{}: {} and {}", text.empty() ? "" : "; ", each.key, shown(each.left), shown(each.right));
-  return text;
+  return joined(differences, "; ", [&](const FingerprintDifference& each) {
+    return fmt::format("{}: {} and {}", each.key, shown(each.left), shown(each.right));
+  });
 }
 
 }  // namespace wt

@@ -91,16 +91,14 @@ void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& wo
   for (std::size_t i = 0; i < words.size(); ++i)
     for (const std::string& name : names_in(words[i])) {
       if (!allowed.contains(name))
-        map.fail("command",
-                 fmt::format("found {{{}}}, allowed for {}: {{{}}}", name, to_string(kind), fmt::join(allowed, "}, {")),
-                 i);
-      if (i == 0) map.fail("command", fmt::format("found {{{}}} as the program, needs a fixed one", name), i);
+        map.fail_entry("command", i, "found {{{}}}, allowed for {}: {{{}}}", name, to_string(kind),
+                       fmt::join(allowed, "}, {"));
+      if (i == 0) map.fail_entry("command", i, "found {{{}}} as the program, needs a fixed one", name);
       if (is_script(words, i))
-        map.fail("command",
-                 fmt::format("found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, "
-                             "which reads it as \"$1\", or to a script of your own",
-                             name, words[0]),
-                 i);
+        map.fail_entry("command", i,
+                       "found {{{}}} where {} would have a shell read it; give it behind the script of sh -c, which "
+                       "reads it as \"$1\", or to a script of your own",
+                       name, words[0]);
       writes = writes || name == "output";
     }
   if (kind == HookKind::sweep && !writes) map.fail("command", "found no {output}, needs the file that it writes");
@@ -127,7 +125,7 @@ WatchHooks read_watch_hooks(const std::string& name_or_file) {
   out.file = find_config("watch", name_or_file);
   YamlMap map = YamlMap::from_file(out.file);
   out.spares = map.integer_or("spares", 0, 0);
-  if (out.spares > kMostSpares) map.fail("spares", fmt::format("found {}, allowed up to {}", out.spares, kMostSpares));
+  if (out.spares > kMostSpares) map.fail("spares", "found {}, allowed up to {}", out.spares, kMostSpares);
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     const auto kind = static_cast<HookKind>(i);
     if (kind != HookKind::tell || map.has(kKinds[i])) out.commands[kind] = read_hook(map.map(kKinds[i]), kind);

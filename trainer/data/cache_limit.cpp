@@ -40,8 +40,6 @@ class CacheLimit::Locked {
  public:
   explicit Locked(CacheLimit& owner) : own_(owner.mutex_), lock_(owner.lock_) { lock_.lock(kTable); }
   ~Locked() { lock_.unlock(kTable); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
 
  private:
   std::lock_guard<std::mutex> own_;
@@ -82,10 +80,9 @@ void CacheLimit::map() {
       (std::cmp_less(status.st_size, bytes) && ::ftruncate(lock_.descriptor(), static_cast<off_t>(bytes)) != 0);
   void* const mapped =
       failed ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lock_.descriptor(), 0);
-  if (mapped == MAP_FAILED) {
+  if (mapped == MAP_FAILED)
     throw_runtime("{}: mapping {} bytes failed: {}; allowed is a folder with room on a disk of this machine",
                   file_.string(), bytes, std::generic_category().message(errno));
-  }
   header_ = static_cast<Header*>(mapped);
   states_ = {reinterpret_cast<std::atomic<std::uint64_t>*>(header_ + 1), shards_.size()};
 }

@@ -36,8 +36,6 @@ class CacheLimit {
   CacheLimit(const std::filesystem::path& file, std::uint64_t limit, std::uint64_t fixed, std::vector<ShardRoom> shards,
              ShardFiles files);
   ~CacheLimit();
-  CacheLimit(const CacheLimit&) = delete;
-  CacheLimit& operator=(const CacheLimit&) = delete;
 
   /// Reserves room for a shard, which only the caller prepares, and removes others. Waits while all room belongs to
   /// shards in preparation.

@@ -10,6 +10,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "trainer/data/labelled_tokens.hpp"
 #include "trainer/data/mds_compression.hpp"
@@ -37,12 +38,10 @@ ColumnChoice column_to_check(const MdsShard& shard, const std::string& origin) {
     if (column.name == "text" && (column.encoding.name == "str" || column.encoding.name == "bytes"))
       return {i, CheckedColumn::text};
   }
-  std::vector<std::string> columns;
-  for (const MdsColumn& column : *shard.columns) columns.push_back(column.name + ": " + column.encoding.name);
   throw_usage(
       "{}: {}: found the columns {}, allowed is one of tokens or input_ids (integers), text (str), turns (json); check "
       "a data set of these",
-      origin, shard.raw.basename, fmt::join(columns, ", "));
+      origin, shard.raw.basename, column_list(*shard.columns));
 }
 
 std::vector<std::int64_t> drawn_samples(std::int64_t samples, const DataCheckOptions& options) {
@@ -228,8 +227,7 @@ DataCheckResult check_dataset(const fs::path& folder, const DataCheckOptions& op
   if (result.samples == 0)
     throw_usage("{}: found no sample, allowed is a dataset of at least one; pack some data",
                 (folder / kMdsIndexName).string());
-  for (const MdsColumn& column : *shards.front().columns)
-    result.columns.push_back(column.name + ": " + column.encoding.name);
+  result.columns = mapped(*shards.front().columns, [](const MdsColumn& c) { return c.name + ": " + c.encoding.name; });
   result.compression = shards.front().compression;
   const std::vector<std::int64_t> shown = drawn_samples(result.samples, options);
   DatasetCheck check(folder, options, result);

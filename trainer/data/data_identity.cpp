@@ -6,6 +6,7 @@
 #include <span>
 
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/text.hpp"
 #include "trainer/data/mds_hash.hpp"
 
@@ -70,14 +71,12 @@ std::string difference(const DataIdentity& was, const DataIdentity& now) {
   return "";
 }
 
+WT_TO_JSON(StreamIdentity, name, samples, bytes, sizes, hashes)
+
 nlohmann::json to_json(const DataIdentity& identity) {
   nlohmann::json out = nlohmann::json::array();
   for (const StreamIdentity& stream : identity) {
-    nlohmann::json entry = {{"name", stream.name},
-                            {"samples", stream.samples},
-                            {"bytes", stream.bytes},
-                            {"sizes", stream.sizes},
-                            {"hashes", stream.hashes}};
+    nlohmann::json entry = stream;
     if (!stream.contents.empty()) entry["contents"] = stream.contents;
     out.push_back(std::move(entry));
   }

@@ -8,6 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -26,9 +27,8 @@ std::size_t piece_end(std::string_view text, std::size_t most) {
 }
 
 std::string keys_of(const nlohmann::json& object) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : object.items()) keys.push_back(key);
-  return keys.empty() ? "no key" : fmt::format("the keys {}", fmt::join(keys, ", "));
+  return object.empty() ? "no key"
+                        : "the keys " + joined(object.items(), ", ", [](const auto& each) { return each.key(); });
 }
 
 }  // namespace

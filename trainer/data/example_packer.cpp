@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 
@@ -42,11 +43,7 @@ std::vector<PackedExamples> ExamplePacker::pack(std::span<const std::int64_t> ex
   return out;
 }
 
-std::vector<PackedExamples> ExamplePacker::waiting() const {
-  std::vector<PackedExamples> out;
-  for (const Sequence& sequence : open_) out.push_back(sequence.examples);
-  return out;
-}
+std::vector<PackedExamples> ExamplePacker::waiting() const { return mapped(open_, &Sequence::examples); }
 
 void ExamplePacker::restore(const std::vector<PackedExamples>& waiting) {
   open_.clear();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -56,8 +57,7 @@ FinetuningExample finetuning_example(const Json& object, const std::string& plac
   }
   const char* const response = object.contains("response") ? "response" : "completion";
   if (object.size() != 2 || !object.contains("prompt") || !object.contains(response)) {
-    std::string keys;
-    for (const auto& [key, value] : object.items()) keys += (keys.empty() ? "" : ", ") + key;
+    const std::string keys = joined(object.items(), ", ", [](const auto& each) { return each.key(); });
     refuse_example(place, fmt::format("the keys {{{}}}", keys), shapes);
   }
   example.prompt = text_at(object, "prompt", place);

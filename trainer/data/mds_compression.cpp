@@ -8,7 +8,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -17,46 +16,70 @@
 #include "configs/base/parsed.hpp"
 
 namespace wt {
+
+/// The problem with a stream; none if it filled `raw` exactly and ended there.
+using Fault = std::optional<std::string_view>;
+
+struct MdsCodec {
+  std::string_view name;
+  int lowest, highest, usual;  ///< levels; all equal if the format has none
+  std::string (*compress)(std::span<const std::byte> raw, int level);
+  Fault (*decompress)(std::span<const std::byte> zip, std::string& raw);
+};
+
 namespace {
 
-struct Family {
-  std::string_view name;
-  MdsCodec codec;
-  int lowest, highest, usual;  ///< levels; all equal if the format has none
-};
-constexpr std::array<Family, 5> kFamilies = {{{"zstd", MdsCodec::zstd, 1, 22, 3},
-                                              {"gz", MdsCodec::gz, 0, 9, 9},
-                                              {"br", MdsCodec::br, 0, 11, 11},
-                                              {"bz2", MdsCodec::bz2, 1, 9, 9},
-                                              {"snappy", MdsCodec::snappy, 0, 0, 0}}};
 constexpr int kGzip = 16 + MAX_WBITS;  // zlib's way to ask for the gzip header
-
-[[noreturn]] void cannot_compress(const MdsCompression& compression, std::size_t bytes) {
-  throw_runtime("{}: compressing {} bytes failed, allowed is what fits the memory; write smaller shards",
-                compression.name, bytes);
-}
 
 char* as_chars(const std::byte* data) { return reinterpret_cast<char*>(const_cast<std::byte*>(data)); }
 Bytef* as_bytef(const std::byte* data) { return reinterpret_cast<Bytef*>(const_cast<std::byte*>(data)); }
 
-std::string compress_gz(const MdsCompression& compression, std::span<const std::byte> raw) {
+// Each compresses to one stream; empty: it could not.
+std::string compress_zstd(std::span<const std::byte> raw, int level) {
+  std::string zip(ZSTD_compressBound(raw.size()), '\0');
+  const std::size_t size = ZSTD_compress(zip.data(), zip.size(), raw.data(), raw.size(), level);
+  zip.resize(ZSTD_isError(size) != 0 ? 0 : size);
+  return zip;
+}
+
+std::string compress_gz(std::span<const std::byte> raw, int level) {
   z_stream stream{};
-  if (deflateInit2(&stream, compression.level, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    cannot_compress(compression, raw.size());
+  if (deflateInit2(&stream, level, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) return "";
   std::string zip(deflateBound(&stream, raw.size()), '\0');
   stream.next_in = as_bytef(raw.data());
   stream.avail_in = static_cast<uInt>(raw.size());
   stream.next_out = reinterpret_cast<Bytef*>(zip.data());
   stream.avail_out = static_cast<uInt>(zip.size());
-  const int result = deflate(&stream, Z_FINISH);
-  zip.resize(stream.total_out);
+  zip.resize(deflate(&stream, Z_FINISH) == Z_STREAM_END ? stream.total_out : 0);
   deflateEnd(&stream);
-  if (result != Z_STREAM_END) cannot_compress(compression, raw.size());
   return zip;
 }
 
-/// The problem with a stream; none if it filled `raw` exactly and ended there.
-using Fault = std::optional<std::string_view>;
+std::string compress_br(std::span<const std::byte> raw, int level) {
+  std::size_t size = BrotliEncoderMaxCompressedSize(raw.size());
+  std::string zip(size, '\0');
+  const BROTLI_BOOL done = BrotliEncoderCompress(level, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, raw.size(),
+                                                 reinterpret_cast<const std::uint8_t*>(raw.data()), &size,
+                                                 reinterpret_cast<std::uint8_t*>(zip.data()));
+  zip.resize(done == BROTLI_TRUE ? size : 0);
+  return zip;
+}
+
+std::string compress_bz2(std::span<const std::byte> raw, int level) {
+  auto size = static_cast<unsigned>(raw.size() + raw.size() / 100 + 601);  // the manual's bound plus one
+  std::string zip(size, '\0');
+  const int done =
+      BZ2_bzBuffToBuffCompress(zip.data(), &size, as_chars(raw.data()), static_cast<unsigned>(raw.size()), level, 0, 0);
+  zip.resize(done == BZ_OK ? size : 0);
+  return zip;
+}
+
+std::string compress_snappy(std::span<const std::byte> raw, int) {
+  std::string zip;
+  snappy::Compress(as_chars(raw.data()), raw.size(), &zip);
+  return zip;
+}
+
 constexpr std::string_view kMore = "a stream of more bytes";
 constexpr std::string_view kFewer = "a stream that is cut off or shorter";
 constexpr std::string_view kDamaged = "a damaged stream";
@@ -147,96 +170,49 @@ Fault decompress_snappy(std::span<const std::byte> zip, std::string& raw) {
   return snappy::RawUncompress(as_chars(zip.data()), zip.size(), raw.data()) ? Fault() : Fault(kDamaged);
 }
 
+constexpr MdsCodec kCodecs[] = {{"zstd", 1, 22, 3, compress_zstd, decompress_zstd},
+                                {"gz", 0, 9, 9, compress_gz, decompress_gz},
+                                {"br", 0, 11, 11, compress_br, decompress_br},
+                                {"bz2", 1, 9, 9, compress_bz2, decompress_bz2},
+                                {"snappy", 0, 0, 0, compress_snappy, decompress_snappy}};
+
 }  // namespace
 
 MdsCompression mds_compression_from_string(const std::string& name, const std::string& origin) {
   const std::string_view word = name;
   const auto colon = word.find(':');
-  const auto* const family =
-      std::ranges::find_if(kFamilies, [&](const Family& each) { return each.name == word.substr(0, colon); });
-  bool right = family != kFamilies.end();
-  int level = right ? family->usual : 0;
+  const auto* const codec = std::ranges::find(kCodecs, word.substr(0, colon), &MdsCodec::name);
+  bool right = codec != std::end(kCodecs);
+  int level = right ? codec->usual : 0;
   if (right && colon != std::string_view::npos) {
     level = parsed<int>(word.substr(colon + 1)).value_or(-1);
-    right = family->lowest < family->highest && family->lowest <= level && level <= family->highest;
+    right = codec->lowest < codec->highest && codec->lowest <= level && level <= codec->highest;
   }
-  if (!right) {
+  if (!right)
     throw_usage(
         "{}: compression: found '{}', allowed are zstd[:1-22], gz[:0-9], br[:0-11], bz2[:1-9] and snappy; name one of "
         "these",
         origin, name);
-  }
-  return {family->codec, level, name, std::string(family->name)};
+  return {codec, level, name, std::string(codec->name)};
 }
 
 std::string compress_mds(const MdsCompression& compression, std::span<const std::byte> raw) {
-  std::string zip;
-  switch (compression.codec) {
-    case MdsCodec::zstd: {
-      zip.resize(ZSTD_compressBound(raw.size()));
-      const std::size_t size = ZSTD_compress(zip.data(), zip.size(), raw.data(), raw.size(), compression.level);
-      if (ZSTD_isError(size) != 0) cannot_compress(compression, raw.size());
-      zip.resize(size);
-      return zip;
-    }
-    case MdsCodec::gz:
-      return compress_gz(compression, raw);
-    case MdsCodec::br: {
-      std::size_t size = BrotliEncoderMaxCompressedSize(raw.size());
-      zip.resize(size);
-      if (BrotliEncoderCompress(compression.level, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, raw.size(),
-                                reinterpret_cast<const std::uint8_t*>(raw.data()), &size,
-                                reinterpret_cast<std::uint8_t*>(zip.data())) != BROTLI_TRUE)
-        cannot_compress(compression, raw.size());
-      zip.resize(size);
-      return zip;
-    }
-    case MdsCodec::bz2: {
-      auto size = static_cast<unsigned>(raw.size() + raw.size() / 100 + 601);  // the manual's bound plus one
-      zip.resize(size);
-      if (BZ2_bzBuffToBuffCompress(zip.data(), &size, as_chars(raw.data()), static_cast<unsigned>(raw.size()),
-                                   compression.level, 0, 0) != BZ_OK)
-        cannot_compress(compression, raw.size());
-      zip.resize(size);
-      return zip;
-    }
-    case MdsCodec::snappy:
-      snappy::Compress(as_chars(raw.data()), raw.size(), &zip);
-      return zip;
-  }
-  cannot_compress(compression, raw.size());
+  std::string zip = compression.codec->compress(raw, compression.level);
+  if (zip.empty())
+    throw_runtime("{}: compressing {} bytes failed, allowed is what fits the memory; write smaller shards",
+                  compression.name, raw.size());
+  return zip;
 }
 
 std::string decompress_mds(const MdsCompression& compression, std::span<const std::byte> zip, std::uint64_t bytes,
                            const std::string& origin) {
   std::string raw(bytes, '\0');
-  Fault fault;
   // zlib and bzip2 use 32-bit sizes. Valid shards and their files are smaller.
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (zip.size() > kMost || bytes > kMost) fault = kMore;
-  if (!fault) {
-    switch (compression.codec) {
-      case MdsCodec::zstd:
-        fault = decompress_zstd(zip, raw);
-        break;
-      case MdsCodec::gz:
-        fault = decompress_gz(zip, raw);
-        break;
-      case MdsCodec::br:
-        fault = decompress_br(zip, raw);
-        break;
-      case MdsCodec::bz2:
-        fault = decompress_bz2(zip, raw);
-        break;
-      case MdsCodec::snappy:
-        fault = decompress_snappy(zip, raw);
-        break;
-    }
-  }
-  if (fault) {
+  const Fault fault = zip.size() > kMost || bytes > kMost ? kMore : compression.codec->decompress(zip, raw);
+  if (fault)
     throw_usage("{}: {}: found {}, allowed are the {} bytes of index.json; fetch or pack the shard again", origin,
                 compression.name, *fault, bytes);
-  }
   return raw;
 }
 

@@ -8,10 +8,10 @@
 
 namespace wt {
 
-enum class MdsCodec : std::uint8_t { zstd, gz, br, bz2, snappy };
+struct MdsCodec;
 
 struct MdsCompression {
-  MdsCodec codec = MdsCodec::zstd;
+  const MdsCodec* codec = nullptr;
   int level = 0;       ///< Streaming's default if the name has none; 0 for snappy
   std::string name;    ///< as written in index.json: "zstd:7"
   std::string suffix;  ///< of the compressed file, without the dot: "zstd"

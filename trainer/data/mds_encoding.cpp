@@ -17,17 +17,37 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "MDS is little endian and is copied as it lies");
 
-constexpr std::array<std::pair<std::string_view, MdsType>, 11> kTypes = {{{"uint8", MdsType::u8},
-                                                                          {"int8", MdsType::i8},
-                                                                          {"uint16", MdsType::u16},
-                                                                          {"int16", MdsType::i16},
-                                                                          {"float16", MdsType::f16},
-                                                                          {"uint32", MdsType::u32},
-                                                                          {"int32", MdsType::i32},
-                                                                          {"float32", MdsType::f32},
-                                                                          {"uint64", MdsType::u64},
-                                                                          {"int64", MdsType::i64},
-                                                                          {"float64", MdsType::f64}}};
+template <typename T>
+std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::string& origin) {
+  std::vector<std::int32_t> tokens(values.size() / sizeof(T));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    T value;  // payloads are not aligned
+    std::memcpy(&value, values.data() + i * sizeof(T), sizeof(T));
+    if (std::cmp_less(value, 0) || std::cmp_greater(value, std::numeric_limits<std::int32_t>::max()))
+      throw_usage("{}: found token id {} at place {}, allowed are 0 to 2147483647; tokenize the text again", origin,
+                  value, i);
+    tokens[i] = static_cast<std::int32_t>(static_cast<std::make_unsigned_t<T>>(value));
+  }
+  return tokens;
+}
+
+struct ElementType {
+  std::string_view name;
+  MdsType type;
+  std::vector<std::int32_t> (*tokens)(std::span<const std::byte> values, const std::string& origin) = nullptr;
+};
+constexpr ElementType kTypes[] = {{"uint8", MdsType::u8, narrow<std::uint8_t>},
+                                  {"int8", MdsType::i8, narrow<std::int8_t>},
+                                  {"uint16", MdsType::u16, narrow<std::uint16_t>},
+                                  {"int16", MdsType::i16, narrow<std::int16_t>},
+                                  {"float16", MdsType::f16},
+                                  {"uint32", MdsType::u32, narrow<std::uint32_t>},
+                                  {"int32", MdsType::i32, narrow<std::int32_t>},
+                                  {"float32", MdsType::f32},
+                                  {"uint64", MdsType::u64, narrow<std::uint64_t>},
+                                  {"int64", MdsType::i64, narrow<std::int64_t>},
+                                  {"float64", MdsType::f64}};
+
 /// Variable-size encodings other than ndarray and pkl; JPEG may be followed by ":quality".
 constexpr std::array<std::string_view, 14> kVariable = {
     "bytes", "str", "str_int",    "str_float",  "str_decimal", "json",      "pil",
@@ -37,8 +57,8 @@ constexpr std::array<std::string_view, 14> kVariable = {
 constexpr std::uint64_t width_of(MdsType type) { return static_cast<std::uint64_t>(type) / 8; }
 
 std::optional<MdsType> type_named(std::string_view word) {
-  const auto* const found = std::ranges::find_if(kTypes, [&](const auto& entry) { return entry.first == word; });
-  return found == kTypes.end() ? std::nullopt : std::optional(found->second);
+  const auto* const found = std::ranges::find(kTypes, word, &ElementType::name);
+  return found == std::end(kTypes) ? std::nullopt : std::optional(found->type);
 }
 
 [[noreturn]] void reject(const std::string& word, const std::string& origin) {
@@ -88,26 +108,10 @@ MdsEncoding ndarray_encoding(const std::string& word, const std::string& origin)
 }
 
 template <typename T>
-std::vector<std::int32_t> narrow(std::span<const std::byte> values, const std::string& origin) {
-  std::vector<std::int32_t> tokens(values.size() / sizeof(T));
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    T value;  // payloads are not aligned
-    std::memcpy(&value, values.data() + i * sizeof(T), sizeof(T));
-    if (std::cmp_less(value, 0) || std::cmp_greater(value, std::numeric_limits<std::int32_t>::max())) {
-      throw_usage("{}: found token id {} at place {}, allowed are 0 to 2147483647; tokenize the text again", origin,
-                  value, i);
-    }
-    tokens[i] = static_cast<std::int32_t>(static_cast<std::make_unsigned_t<T>>(value));
-  }
-  return tokens;
-}
-
-template <typename T>
 std::string encode_tokens(std::span<const T> tokens) {
-  if (tokens.empty() || tokens.size() > std::numeric_limits<std::uint32_t>::max()) {
+  if (tokens.empty() || tokens.size() > std::numeric_limits<std::uint32_t>::max())
     throw_usage("MDS sample: found {} tokens, allowed are 1 to 2^32 - 1; cut the text into such samples",
                 tokens.size());
-  }
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const int log_width = count < 256 ? 0 : count < 65536 ? 1 : 2;  // the smallest type for the single dimension
   std::string payload(1, static_cast<char>((1 << 2) | log_width));
@@ -119,12 +123,11 @@ std::string encode_tokens(std::span<const T> tokens) {
 }  // namespace
 
 MdsEncoding mds_encoding_from_string(const std::string& word, const std::string& origin) {
-  if (word == "pkl") {
+  if (word == "pkl")
     throw_usage(
         "{}: column_encodings: found 'pkl', allowed are encodings that run no code when read; write the column as "
         "ndarray, json or bytes",
         origin);
-  }
   if (word == "ndarray" || word.starts_with("ndarray:")) return ndarray_encoding(word, origin);
   if (word == "int") return {word, 8, {}, {}, false};
   if (const auto type = type_named(word)) return {word, static_cast<std::uint32_t>(width_of(*type)), {}, {}, false};
@@ -138,7 +141,7 @@ std::string encode_mds_tokens(std::span<const std::int32_t> tokens) { return enc
 
 bool holds_tokens(const MdsEncoding& encoding) {
   if (!encoding.is_ndarray) return encoding.name == "bytes";
-  return encoding.type != MdsType::f16 && encoding.type != MdsType::f32 && encoding.type != MdsType::f64;
+  return !encoding.type || std::ranges::find(kTypes, *encoding.type, &ElementType::type)->tokens != nullptr;
 }
 
 std::vector<std::int32_t> decode_mds_tokens(const MdsEncoding& encoding, std::span<const std::byte> payload,
@@ -172,29 +175,11 @@ std::vector<std::int32_t> decode_mds_tokens(const MdsEncoding& encoding, std::sp
       payload = payload.subspan(1 + dims * width);
     }
   }
-  const bool known = std::ranges::any_of(kTypes, [&](const auto& entry) { return entry.second == type; });
-  if (!known) bad_payload(origin, encoding, size, "the type byte is unknown");
+  const auto* const known = std::ranges::find(kTypes, type, &ElementType::type);
+  if (known == std::end(kTypes)) bad_payload(origin, encoding, size, "the type byte is unknown");
   if (elements * width_of(type) != payload.size()) bad_payload(origin, encoding, size, "length and shape disagree");
-  switch (type) {
-    case MdsType::u8:
-      return narrow<std::uint8_t>(payload, origin);
-    case MdsType::i8:
-      return narrow<std::int8_t>(payload, origin);
-    case MdsType::u16:
-      return narrow<std::uint16_t>(payload, origin);
-    case MdsType::i16:
-      return narrow<std::int16_t>(payload, origin);
-    case MdsType::u32:
-      return narrow<std::uint32_t>(payload, origin);
-    case MdsType::i32:
-      return narrow<std::int32_t>(payload, origin);
-    case MdsType::u64:
-      return narrow<std::uint64_t>(payload, origin);
-    case MdsType::i64:
-      return narrow<std::int64_t>(payload, origin);
-    default:
-      bad_payload(origin, encoding, size, "its values are not integers");
-  }
+  if (known->tokens == nullptr) bad_payload(origin, encoding, size, "its values are not integers");
+  return known->tokens(payload, origin);
 }
 
 }  // namespace wt

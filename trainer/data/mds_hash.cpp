@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -59,9 +61,10 @@ constexpr std::array<std::pair<std::string_view, const char*>, 12> kDigests = {{
                                                                                 {"sha3_512", "SHA3-512"}}};
 constexpr std::array<std::string_view, 5> kXxhashes = {"xxh32", "xxh64", "xxh128", "xxh3_64", "xxh3_128"};
 
-const std::pair<std::string_view, const char*>* digest_named(std::string_view name) {
-  const auto* const found = std::ranges::find_if(kDigests, [&](const auto& entry) { return entry.first == name; });
-  return found == kDigests.end() ? nullptr : found;
+/// None: null.
+const char* digest_named(std::string_view name) {
+  const auto* const found = std::ranges::find(kDigests, name, &std::pair<std::string_view, const char*>::first);
+  return found == kDigests.end() ? nullptr : found->second;
 }
 
 std::string digest(const char* name, Parts parts) {
@@ -71,9 +74,7 @@ std::string digest(const char* name, Parts parts) {
   bool right = state != nullptr && EVP_DigestInit_ex(state.get(), EVP_get_digestbyname(name), nullptr) == 1;
   for (const auto part : parts) right = right && EVP_DigestUpdate(state.get(), part.data(), part.size()) == 1;
   right = right && EVP_DigestFinal_ex(state.get(), bytes.data(), &size) == 1;
-  if (!right) {
-    throw_runtime("hash: OpenSSL gives no {} here, allowed are hashes that it has; use xxh3_64", name);
-  }
+  if (!right) throw_runtime("hash: OpenSSL gives no {} here, allowed are hashes that it has; use xxh3_64", name);
   return fmt::format("{:02x}", fmt::join(bytes.begin(), bytes.begin() + size, ""));
 }
 
@@ -83,18 +84,14 @@ bool is_mds_hash(const std::string& name) {
   return digest_named(name) != nullptr || std::ranges::find(kXxhashes, name) != kXxhashes.end();
 }
 
-std::string mds_hash_names() {
-  std::string names;
-  for (const auto& entry : kDigests) names += fmt::format("{}, ", entry.first);
-  return names + fmt::format("{}", fmt::join(kXxhashes, ", "));
-}
+std::string mds_hash_names() { return joined(std::views::keys(kDigests), ", ") + ", " + joined(kXxhashes, ", "); }
 
 std::string mds_hash(const std::string& name, Parts parts) {
   if (name == "xxh32") return xxh32(parts);
   if (name == "xxh64") return xxh64(parts);
   if (name == "xxh3_64") return xxh3(parts, false);
   if (name == "xxh128" || name == "xxh3_128") return xxh3(parts, true);
-  if (const auto* const known = digest_named(name)) return digest(known->second, parts);
+  if (const auto* const known = digest_named(name)) return digest(known, parts);
   throw_usage("hash: found '{}', allowed are {}; use one of them", name, mds_hash_names());
 }
 

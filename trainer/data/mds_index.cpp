@@ -10,6 +10,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/lax_json.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/data/detail/file_io.hpp"
 #include "trainer/data/mds_compression.hpp"
 
@@ -36,9 +37,8 @@ struct Place {
   std::uint64_t count(const char* name) const {
     const char* const allowed = "a whole number from 0 to 2^32 - 1";
     const Json& value = child(name, allowed);
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
       fail(name, value.dump(), allowed);
-    }
     return value.get<std::uint64_t>();
   }
   std::string word(const char* name) const {
@@ -67,9 +67,8 @@ bool stays_inside(std::string_view name) {
 
 MdsFile file_of(const Place& data) {
   MdsFile file{data.word("basename"), data.count("bytes"), {}};
-  if (!stays_inside(file.basename)) {
+  if (!stays_inside(file.basename))
     data.fail("basename", Json(file.basename).dump(), "the name of a file beside index.json or in a subfolder");
-  }
   const Place hashes = data.inside("hashes");
   for (const auto& [name, value] : hashes.object.items()) {
     if (!value.is_string()) hashes.fail(name.c_str(), value.dump(), "a hexadecimal text");
@@ -180,6 +179,10 @@ Json parse_by_shard(std::string_view text, const std::function<void(const Json&)
 
 }  // namespace
 
+std::string column_list(const std::vector<MdsColumn>& columns) {
+  return joined(columns, ", ", [](const MdsColumn& column) { return column.name + ": " + column.encoding.name; });
+}
+
 Json mds_shard_config(const MdsShard& shard) {
   Json config = {{"column_names", Json::array()},
                  {"column_encodings", Json::array()},
@@ -216,9 +219,8 @@ std::string python_json(const Json& document) {
   const bool object = document.is_object();
   if (!object && !document.is_array()) return document.dump(-1, ' ', true);
   std::vector<std::string> parts;
-  for (const auto& [key, value] : document.items()) {
+  for (const auto& [key, value] : document.items())
     parts.push_back(object ? Json(key).dump(-1, ' ', true) + ": " + python_json(value) : python_json(value));
-  }
   return fmt::format("{}{}{}", object ? '{' : '[', fmt::join(parts, ", "), object ? '}' : ']');
 }
 
@@ -226,10 +228,9 @@ std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& 
   ShardList shards(origin);
   const Json document = too_deep(text) ? Json(Json::value_t::discarded)
                                        : parse_by_shard(text, [&](const Json& entry) { shards.add(entry); });
-  if (!document.is_object()) {
+  if (!document.is_object())
     throw_usage("{}: found {}, allowed is an object with version and shards; fetch or pack the dataset again", origin,
                 document.is_discarded() ? why_discarded(text) : document.type_name());
-  }
   const Place index = {document, origin, "index"};
   if (index.count("version") != 2) index.fail("version", document["version"].dump(), "2");
   const Json& others = index.child("shards", "a list of shards");
@@ -241,12 +242,11 @@ std::vector<MdsShard> parse_mds_index(std::string_view text, const std::string& 
 std::vector<MdsShard> read_mds_index(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / kMdsIndexName;
   std::error_code none;
-  if (!std::filesystem::is_regular_file(file, none)) {
+  if (!std::filesystem::is_regular_file(file, none))
     throw_usage(
         "{}: cannot be read, allowed is the directory of an MDS dataset; check the path, or make one with `windtunnel "
         "data pack`",
         file.string());
-  }
   const detail::MappedFile text(file);
   return parse_mds_index(text.text(), file.string());
 }

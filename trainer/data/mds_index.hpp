@@ -24,6 +24,8 @@ struct MdsColumn {
   std::string name;
   MdsEncoding encoding;
 };
+/// "text: str, tokens: ndarray:uint16".
+std::string column_list(const std::vector<MdsColumn>& columns);
 /// Sorted by name. Consecutive shards share them, because they would dominate the memory of an index with 500,000
 /// shards.
 using MdsColumns = std::shared_ptr<const std::vector<MdsColumn>>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 
 namespace wt {
 namespace {
@@ -25,17 +26,12 @@ MdsReader::MdsReader(const std::filesystem::path& directory, const std::string& 
   }
 }
 
-std::vector<std::int64_t> MdsReader::shard_sizes() const {
-  std::vector<std::int64_t> sizes;
-  for (const MdsShard& shard : folder_.shards()) sizes.push_back(shard.samples);
-  return sizes;
-}
+std::vector<std::int64_t> MdsReader::shard_sizes() const { return mapped(folder_.shards(), &MdsShard::samples); }
 
 std::vector<std::int32_t> MdsReader::tokens(std::int64_t index) const {
-  if (index < 0 || index >= size()) {
+  if (index < 0 || index >= size())
     throw_usage("{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset", folder_.folder().string(),
                 index, size() - 1);
-  }
   const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
   return shards_[at]->tokens(static_cast<std::size_t>(index - ends_[at] + folder_.shards()[at].samples));
 }

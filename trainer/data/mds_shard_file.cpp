@@ -6,8 +6,10 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/data/mds_hash.hpp"
 
 namespace wt {
@@ -56,17 +58,16 @@ std::size_t token_column(const MdsShard& shard, const std::string& name, const s
   const bool holds =
       found != shard.columns->end() && (turns ? found->encoding.name == "json" : holds_tokens(found->encoding));
   if (!holds) {
-    std::vector<std::string> columns;
-    for (const MdsColumn& column : *shard.columns) columns.push_back(column.name + ": " + column.encoding.name);
+    const std::string columns = column_list(*shard.columns);
     if (turns)
       throw_usage(
           "{}: {}: found the columns {}, allowed for a loader named finetuning is a column '{}' of json; pack the "
           "examples with `windtunnel data pack --samples finetune`",
-          origin, shard.raw.basename, fmt::join(columns, ", "), name);
+          origin, shard.raw.basename, columns, name);
     throw_usage(
         "{}: {}: found the columns {}, allowed is a column '{}' of integer ndarrays (or bytes of int64); name the "
         "right column or tokenize the text",
-        origin, shard.raw.basename, fmt::join(columns, ", "), name);
+        origin, shard.raw.basename, columns, name);
   }
   return static_cast<std::size_t>(found - shard.columns->begin());
 }
@@ -80,10 +81,9 @@ void MdsShardFile::check(const MdsShard& entry) const {
   const std::span<const std::byte> bytes = data_.bytes();
   const std::string file = file_.string();
   const auto samples = static_cast<std::size_t>(entry.samples);
-  if (bytes.size() != entry.raw.bytes) {
+  if (bytes.size() != entry.raw.bytes)
     throw_usage("{}: found {} bytes, allowed are the {} of index.json{}; fetch or pack the dataset again", file,
                 bytes.size(), entry.raw.bytes, bytes.size() < entry.raw.bytes ? " (the file is cut off)" : "");
-  }
   const std::size_t table = 4 + 4 * (samples + 1);
   const std::size_t found = bytes.size() < 4 ? 0 : u32_at(bytes, 0);
   if (found != samples)
@@ -97,12 +97,11 @@ void MdsShardFile::check(const MdsShard& entry) const {
   std::size_t previous = table;
   for (std::size_t i = 0; i <= samples; ++i) {
     const std::size_t offset = u32_at(bytes, 4 + 4 * i);
-    if (offset < previous || (i == samples ? offset != bytes.size() : offset > bytes.size())) {
+    if (offset < previous || (i == samples ? offset != bytes.size() : offset > bytes.size()))
       throw_usage(
           "{}: found offset {} at place {}, allowed are rising offsets from {} to the file's end at {}; fetch or pack "
           "the dataset again",
           file, offset, i, table, bytes.size());
-    }
     previous = offset;
   }
 }
@@ -112,12 +111,11 @@ std::span<const std::byte> MdsShardFile::payload(std::size_t place) const {
   const std::size_t begin = u32_at(bytes, 4 * (1 + place));
   const std::size_t end = u32_at(bytes, 4 * (2 + place));
   const auto found = payload_of(bytes.subspan(begin, end - begin), *columns_, column_);
-  if (!found) {
+  if (!found)
     throw_usage(
         "{}: sample {}: found column lengths that do not add up to its {} bytes, allowed are lengths that do; fetch or "
         "pack the dataset again",
         file_.string(), place, end - begin);
-  }
   return *found;
 }
 
@@ -129,10 +127,8 @@ std::vector<std::int32_t> MdsShardFile::tokens(std::size_t place) const {
 std::string quickest_hash(const MdsFile& entry, const std::string& wanted, const std::string& origin) {
   if (!wanted.empty()) {
     if (entry.hashes.contains(wanted) && is_mds_hash(wanted)) return wanted;
-    std::vector<std::string> names;
-    for (const auto& each : entry.hashes) names.push_back(each.first);
     throw_usage("{}: validate_hash: found {}, allowed are the hashes of index.json ({}); name one of them", origin,
-                wanted, names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", ")));
+                wanted, entry.hashes.empty() ? "none" : joined(std::views::keys(entry.hashes), ", "));
   }
   const auto* const found =
       std::ranges::find_if(kQuickest, [&](const char* name) { return entry.hashes.contains(name); });
@@ -143,10 +139,9 @@ void check_hash(const MdsFile& entry, const std::string& name, std::span<const s
                 const std::string& origin) {
   const std::string found = mds_hash(name, {bytes});
   const std::string& expected = entry.hashes.at(name);
-  if (found != expected) {
+  if (found != expected)
     throw_usage("{}: found {} {}, allowed is the {} of index.json; fetch or pack the dataset again", origin, name,
                 found, expected);
-  }
 }
 
 }  // namespace wt

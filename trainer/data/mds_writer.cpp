@@ -72,12 +72,11 @@ void check_target(const fs::path& out, const std::vector<MdsColumn>& columns, bo
 MdsWriter::MdsWriter(fs::path out, const std::map<std::string, std::string>& columns, MdsWriterOptions options)
     : out_(std::move(out)), options_(std::move(options)) {
   if (!out_.has_filename()) out_ = out_.parent_path();  // "dir/" is "dir"
-  if (out_.empty() || columns.empty() || options_.size_limit > std::numeric_limits<std::uint32_t>::max()) {
+  if (out_.empty() || columns.empty() || options_.size_limit > std::numeric_limits<std::uint32_t>::max())
     throw_usage(
         "MDS writer: found output '{}', {} columns and size_limit {}, allowed are a path, at least one column and less "
         "than 2^32 bytes; give these",
         out_.string(), columns.size(), options_.size_limit);
-  }
   std::vector<MdsColumn> described;
   for (const auto& [name, encoding] : columns) {
     described.push_back({name, mds_encoding_from_string(encoding, out_.string())});
@@ -98,29 +97,26 @@ MdsWriter::~MdsWriter() {
 }
 
 void MdsWriter::write(std::span<const std::string> payloads) {
-  if (payloads.size() != template_.columns->size()) {
+  if (payloads.size() != template_.columns->size())
     throw_usage("{}: found a sample of {} columns, allowed are {}; give one payload for each column", out_.string(),
                 payloads.size(), template_.columns->size());
-  }
   std::string sample;
   for (std::size_t i = 0; i < payloads.size(); ++i) {
     const std::optional<std::uint32_t> size = (*template_.columns)[i].encoding.size;
     if (!size) append_u32(sample, payloads[i].size());
-    if (payloads[i].size() > std::numeric_limits<std::uint32_t>::max() || (size && payloads[i].size() != *size)) {
+    if (payloads[i].size() > std::numeric_limits<std::uint32_t>::max() || (size && payloads[i].size() != *size))
       throw_usage("{}: column {}: found {} bytes, allowed is what {} takes and less than 2^32; encode the value so",
                   out_.string(), (*template_.columns)[i].name, payloads[i].size(),
                   (*template_.columns)[i].encoding.name);
-    }
   }
   for (const std::string& payload : payloads) sample += payload;
 
   const std::uint64_t before = empty_shard_bytes() + body_.size() + 4 * ends_.size();
   if (!ends_.empty() && options_.size_limit < before + sample.size() + 4) flush_shard();
   if (empty_shard_bytes() + body_.size() + sample.size() + 4 * (ends_.size() + 1) >
-      std::numeric_limits<std::uint32_t>::max()) {
+      std::numeric_limits<std::uint32_t>::max())
     throw_usage("{}: found a sample of {} bytes, allowed is what fits a shard of 2^32 - 1; cut the sample",
                 out_.string(), sample.size());
-  }
   body_ += sample;
   ends_.push_back(static_cast<std::uint32_t>(body_.size()));
 }
@@ -162,9 +158,8 @@ void MdsWriter::flush_shard() {
 
 MdsSummary MdsWriter::finish() {
   if (!ends_.empty()) flush_shard();
-  if (shards_.empty()) {
+  if (shards_.empty())
     throw_usage("{}: found no sample to write, allowed is a dataset of at least one; give more data", out_.string());
-  }
   detail::write_synced(partial_ / kMdsIndexName, python_json(mds_index(shards_)));
   detail::sync_directory(partial_);
   check_target(out_, *template_.columns, options_.overwrite);  // it may have changed since the beginning

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/data/sample_sequence.hpp"
 
 namespace wt {
@@ -22,8 +23,8 @@ std::vector<double> samples_in_batch(const MixedStreams& mix, std::int64_t globa
       out.push_back(static_cast<double>(portion));
     return out;
   }
-  double drawn = 0;
-  for (const StreamShare& share : mix.shares.streams) drawn += static_cast<double>(share.choose);
+  const double drawn =
+      sum_of(mix.shares.streams, [](const StreamShare& share) { return static_cast<double>(share.choose); });
   const bool whole = mix.dataset->batching_method == BatchingMethod::per_stream;
   for (const StreamShare& share : mix.shares.streams) {
     const std::int64_t own = sequence_places(share.choose, mix.num_canonical_nodes) / global_batch;
@@ -88,8 +89,7 @@ void warn(const DatasetSpec& dataset, const std::vector<std::vector<std::int64_t
 Mixture mixture_of(const DatasetSpec& dataset, const std::vector<std::vector<std::int64_t>>& shards,
                    const std::vector<std::optional<std::int64_t>>& tokens, std::int64_t global_batch,
                    std::int64_t batches, const BatchWorld& world) {
-  std::vector<std::int64_t> samples;
-  for (const auto& sizes : shards) samples.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+  const auto samples = mapped(shards, [](const auto& sizes) { return sum_of(sizes); });
   Mixture out;
   out.seen.resize(samples.size());
   for (std::size_t i = 0; i <= dataset.curriculum.size(); ++i) {

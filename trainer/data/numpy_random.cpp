@@ -89,10 +89,9 @@ double NumpyRandom::uniform(double low, double high) {
 }
 
 std::int64_t NumpyRandom::integers(std::int64_t low, std::int64_t high) {
-  if (low >= high) {
+  if (low >= high)
     throw_usage("random integers: found the range [{}, {}), allowed are ranges with low < high; widen the range", low,
                 high);
-  }
   const auto offset = static_cast<std::uint64_t>(low);
   return static_cast<std::int64_t>(offset + bounded(static_cast<std::uint64_t>(high) - offset - 1));
 }
@@ -137,15 +136,11 @@ std::vector<std::int64_t> NumpyRandom::permutation(std::int64_t n) {
   return items;
 }
 
-namespace {
-
 /// Generator.choice without replacement uses the tail of a shuffled list for large shares of large populations, and
 /// Floyd's method (1987) otherwise.
-bool draws_by_tail(std::int64_t population, std::int64_t count) {
+static bool draws_by_tail(std::int64_t population, std::int64_t count) {
   return population > 10'000 && count > population / 50;
 }
-
-}  // namespace
 
 std::vector<std::int64_t> NumpyRandom::choice(std::int64_t population, std::int64_t count) {
   if (count < 0 || count > population)

@@ -1,8 +1,8 @@
 #include "trainer/data/pack.hpp"
 
-#include <array>
 #include <utility>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "trainer/data/documents.hpp"
@@ -13,18 +13,13 @@ namespace wt {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array<std::pair<const char*, SampleKind>, 5> kSampleKinds = {{{"overlapping", SampleKind::overlapping},
-                                                                             {"concat", SampleKind::concat},
-                                                                             {"document", SampleKind::document},
-                                                                             {"text", SampleKind::text},
-                                                                             {"finetune", SampleKind::finetune}}};
+const std::vector<std::string> kSampleKinds = {"overlapping", "concat", "document", "text", "finetune"};
 
 void check_options(const PackOptions& options) {
   constexpr std::int64_t kMostTokens = 1 << 29;  // 2 GiB a sample, well below a shard's limit
-  if (options.seq_len < 1 || options.seq_len > kMostTokens) {
+  if (options.seq_len < 1 || options.seq_len > kMostTokens)
     throw_usage("--seq-len: found {}, allowed are 1 to {} tokens; choose the model's sequence length", options.seq_len,
                 kMostTokens);
-  }
   const bool texts = !options.bos_text.empty() || !options.eos_text.empty();
   if (texts &&
       (options.tokenizer.empty() || options.samples == SampleKind::finetune || options.samples == SampleKind::text))
@@ -41,13 +36,9 @@ void check_options(const PackOptions& options) {
 }  // namespace
 
 SampleKind sample_kind_from_string(const std::string& word) {
-  std::vector<std::string> words;
-  for (const auto& [name, kind] : kSampleKinds) {
-    if (word == name) return kind;
-    words.emplace_back(name);
-  }
-  const std::string near = nearest(word, words);
-  throw_usage("--samples: found '{}', allowed are {}; {}", word, fmt::join(words, ", "),
+  if (const auto kind = enumerator_of<SampleKind>(word, kSampleKinds)) return *kind;
+  const std::string near = nearest(word, kSampleKinds);
+  throw_usage("--samples: found '{}', allowed are {}; {}", word, fmt::join(kSampleKinds, ", "),
               near.empty() ? "choose one of them" : fmt::format("did you mean '{}'?", near));
 }
 

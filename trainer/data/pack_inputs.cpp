@@ -49,9 +49,8 @@ bool is_json_input(const fs::path& file) {
 }
 
 std::vector<PackInput> list_pack_inputs(const std::vector<fs::path>& paths, std::int64_t& empty_files) {
-  if (paths.empty()) {
+  if (paths.empty())
     throw_usage("pack: found no input, allowed is at least one text file or directory; name one with --text");
-  }
   std::vector<PackInput> inputs;
   for (const fs::path& path : paths) {
     std::error_code error;
@@ -81,9 +80,8 @@ std::size_t PackFile::read(std::span<char> buffer) {
   int code = Z_OK;
   const char* const message = ::gzerror(file_.get(), &code);
   // A truncated gzip stream gives Z_BUF_ERROR after its last complete block.
-  if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+  if (count < 0 || (code != Z_OK && code != Z_STREAM_END))
     unreadable(path_, code == Z_ERRNO ? std::generic_category().message(errno) : message);
-  }
   return static_cast<std::size_t>(count);
 }
 

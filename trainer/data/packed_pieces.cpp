@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/data/tokenizer_pool.hpp"
 
 namespace wt {
@@ -64,10 +65,9 @@ class BytePieces : public PieceSource {
     const std::vector<FinetuningTexts> texts = example.messages.empty()
                                                    ? std::vector<FinetuningTexts>{{example.prompt, example.response}}
                                                    : chat_turns(example.messages);
-    std::vector<FinetuningTurn> turns;
-    for (const FinetuningTexts& text : texts)
-      turns.push_back({bytes_of(text.prompt, false), bytes_of(text.response, &text == &texts.back())});
-    return turns;
+    return mapped(texts, [&](const FinetuningTexts& text) {
+      return FinetuningTurn{bytes_of(text.prompt, false), bytes_of(text.response, &text == &texts.back())};
+    });
   }
   DocumentReader& documents_;
   bool finetune_;

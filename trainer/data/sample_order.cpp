@@ -18,12 +18,11 @@ void check_rank(std::int64_t rank, std::int64_t world) {
 
 std::span<const std::int64_t> rank_samples(std::span<const std::int64_t> batch, std::int64_t rank, std::int64_t world) {
   const auto size = static_cast<std::int64_t>(batch.size());
-  if (world < 1 || size % world != 0) {
+  if (world < 1 || size % world != 0)
     throw_usage(
         "global batch: found {} samples for {} ranks, allowed is a multiple of the ranks; change "
         "global_train_batch_size",
         size, world);
-  }
   check_rank(rank, world);
   const std::int64_t share = size / world;
   return batch.subspan(static_cast<std::size_t>(rank * share), static_cast<std::size_t>(share));

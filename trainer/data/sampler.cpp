@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/data/sample_sequence.hpp"
 
 namespace wt {
@@ -13,9 +14,7 @@ namespace {
 /// Proportions by index: 0 is the data set's own, others are entries of the curriculum.
 std::vector<double> proportions_of(const DatasetSpec& dataset, std::size_t index) {
   if (index > 0) return dataset.curriculum[index - 1].proportions;
-  std::vector<double> out;
-  for (const StreamSpec& stream : dataset.streams) out.push_back(stream.proportion.value_or(0));
-  return out;
+  return mapped(dataset.streams, [](const StreamSpec& stream) { return stream.proportion.value_or(0); });
 }
 
 }  // namespace
@@ -97,15 +96,13 @@ void Sampler::check(const SamplerState& state) const {
         "train_loader.dataset: found other data than the run has read: {}; samples would not continue: put the data "
         "set back, choose another output folder, or set autoresume: false",
         wrong);
-  if (state.shuffle_seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+  if (state.shuffle_seed > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     throw_usage("sampler state: shuffle_seed: found {}, allowed is 0 to 2^63 - 1; choose a smaller seed",
                 state.shuffle_seed);
-  }
-  if (state.initial_physical_nodes < 1) {
+  if (state.initial_physical_nodes < 1)
     throw_usage(
         "sampler state: initial_physical_nodes: found {}, allowed is at least 1; use a state that a sampler wrote",
         state.initial_physical_nodes);
-  }
   const std::size_t entries = dataset_.curriculum.empty() ? 0 : dataset_.curriculum.size() + 1;
   bool same = state.mixes.size() <= entries && state.mixes.empty() == dataset_.curriculum.empty();
   for (std::size_t i = 0; same && i < state.mixes.size(); ++i)
@@ -117,21 +114,19 @@ void Sampler::check(const SamplerState& state) const {
         "them; give the run its earlier entries back",
         entries, state.mixes.size());
   const std::int64_t size = mix(state).shares.epoch_size;
-  if (state.num_canonical_nodes < 1 || state.num_canonical_nodes > size) {
+  if (state.num_canonical_nodes < 1 || state.num_canonical_nodes > size)
     throw_usage(
         "sampler: found num_canonical_nodes {} for {} samples, allowed is 1 to the number of samples; use fewer "
         "canonical nodes or more data",
         state.num_canonical_nodes, size);
-  }
   // Canonical nodes (and those of each stream, if streams are batched separately) are padded to equal length.
   const auto most = size + static_cast<std::int64_t>(dataset_.streams.size()) * state.num_canonical_nodes *
                                state.world.ranks_per_node;
-  if (state.sample_in_epoch < 0 || state.sample_in_epoch > most || state.epoch < 0) {
+  if (state.sample_in_epoch < 0 || state.sample_in_epoch > most || state.epoch < 0)
     throw_usage(
         "sampler state: sample_in_epoch: found {} in epoch {}, allowed is 0 to the epoch's {} samples; resume with the "
         "data set of the checkpoint",
         state.sample_in_epoch, state.epoch, size);
-  }
 }
 
 /// Checks the waiting sequences of packed examples.

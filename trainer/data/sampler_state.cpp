@@ -15,19 +15,17 @@ constexpr const char* kStateKeys =
 std::int64_t whole_number(const nlohmann::json& document, const std::string& origin, const char* key,
                           std::int64_t least) {
   const auto found = document.find(key);
-  if (found == document.end()) {
+  if (found == document.end())
     throw_usage("{}: found no key {}, allowed are exactly the keys {}; use a state that a sampler wrote", origin, key,
                 kStateKeys);
-  }
   const bool fits =
       found->is_number_integer() &&
       !(found->is_number_unsigned() &&
         found->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (!fits || found->get<std::int64_t>() < least) {
+  if (!fits || found->get<std::int64_t>() < least)
     throw_usage(
         "{}: {}: found {}, allowed are whole numbers of at least {} below 2^63; use a state that a sampler wrote",
         origin, key, found->dump(), least);
-  }
   return found->get<std::int64_t>();
 }
 
@@ -82,10 +80,9 @@ SamplerState sampler_state_from_json(const nlohmann::json& document, const std::
   const std::size_t more = object ? document.count("mixes") + document.count("batch_world") +
                                         document.count("waiting") + document.count("data")
                                   : 0;
-  if (!object || document.size() > 5 + more) {
+  if (!object || document.size() > 5 + more)
     throw_usage("{}: found {}, allowed is an object with exactly the keys {}; use a state that a sampler wrote", origin,
                 object ? "more than five keys" : document.type_name(), kStateKeys);
-  }
   SamplerState state;
   state.epoch = whole_number(document, origin, "epoch", 0);
   state.sample_in_epoch = whole_number(document, origin, "sample_in_epoch", 0);

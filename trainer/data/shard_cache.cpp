@@ -33,8 +33,6 @@ class ShardCache::State {
  public:
   State(const DatasetSpec& spec, ShardCacheOptions options);
   ~State();
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
 
   /// The shard with a sample, and the sample's index in it.
   std::pair<Shard, std::size_t> find(std::int64_t id);
@@ -65,6 +63,7 @@ class ShardCache::State {
   void set_limit(std::uint64_t limit);
   Shard opened(std::size_t shard);
   Shard open(std::size_t shard, bool wait);
+  std::pair<Shard, std::exception_ptr> open_unlocked(Lock& lock, std::size_t shard, bool wait);
   void keep(std::size_t shard, Shard file);
   void drop_removed();
   void work();
@@ -195,14 +194,28 @@ Shard ShardCache::State::open(std::size_t shard, bool wait) {
     } catch (const Error&) {
       const bool removed = limit_ && prepared != StreamFolder::Prepared::busy && !stream.present(at);
       if (!removed) throw;
-      if (tries == kTriesAgainstRemoval) {
+      if (tries == kTriesAgainstRemoval)
         throw_runtime(
             "{}: {}: the shard was removed {} times before it was read, allowed is a cache_limit that holds what all "
             "processes read at once; raise cache_limit",
             stream.folder().string(), stream.shards()[at].raw.basename, tries + 1);
-      }
     }
   }
+}
+
+/// The same, with the shard in in_work_ and without the lock meanwhile; and what it threw.
+std::pair<Shard, std::exception_ptr> ShardCache::State::open_unlocked(Lock& lock, std::size_t shard, bool wait) {
+  std::pair<Shard, std::exception_ptr> out;
+  in_work_.insert(shard);
+  lock.unlock();
+  try {
+    out.first = open(shard, wait);
+  } catch (...) {
+    out.second = std::current_exception();
+  }
+  lock.lock();
+  in_work_.erase(shard);
+  return out;
 }
 
 Shard ShardCache::State::opened(std::size_t shard) {
@@ -224,17 +237,7 @@ Shard ShardCache::State::opened(std::size_t shard) {
     changed_.wait(lock);
   }
   if (queued_.erase(shard) > 0) std::erase(queue_, shard);  // fetched here, without waiting for the queue
-  in_work_.insert(shard);
-  lock.unlock();
-  Shard file;
-  std::exception_ptr failure;
-  try {
-    file = open(shard, true);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  lock.lock();
-  in_work_.erase(shard);
+  const auto [file, failure] = open_unlocked(lock, shard, true);
   if (file) keep(shard, file);
   changed_.notify_all();
   if (failure) std::rethrow_exception(failure);
@@ -242,10 +245,9 @@ Shard ShardCache::State::opened(std::size_t shard) {
 }
 
 std::pair<Shard, std::size_t> ShardCache::State::find(std::int64_t id) {
-  if (id < 0 || id >= size()) {
+  if (id < 0 || id >= size())
     throw_usage("{}: found sample {}, allowed are 0 to {}; use the sampler of this dataset",
                 streams_.empty() ? std::string("dataset") : streams_.front()->folder().string(), id, size() - 1);
-  }
   const std::size_t shard = shard_of(id);
   Shard file = opened(shard);
   if (limit_) limit_->touch(shard);
@@ -287,17 +289,8 @@ void ShardCache::State::work() {
     const std::size_t shard = queue_[skip];
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(skip));
     queued_.erase(shard);
-    if (open_.contains(shard) || !in_work_.insert(shard).second) continue;
-    lock.unlock();
-    Shard file;
-    std::exception_ptr failure;
-    try {
-      file = open(shard, false);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    lock.lock();
-    in_work_.erase(shard);
+    if (open_.contains(shard) || in_work_.contains(shard)) continue;
+    const auto [file, failure] = open_unlocked(lock, shard, false);
     if (file) {
       keep(shard, file);
       failed_.erase(shard);

@@ -9,22 +9,19 @@ namespace wt {
 namespace {
 
 void check_shuffle(std::int64_t num_samples, const ShuffleOptions& options, bool shuffle) {
-  if (options.num_canonical_nodes < 1 || options.num_canonical_nodes > num_samples) {
+  if (options.num_canonical_nodes < 1 || options.num_canonical_nodes > num_samples)
     throw_usage(
         "shuffle: found num_canonical_nodes {} for {} samples, allowed is 1 to the number of samples; use fewer "
         "canonical nodes or more data",
         options.num_canonical_nodes, num_samples);
-  }
-  if (options.epoch < 0) {
+  if (options.epoch < 0)
     throw_usage("shuffle: found epoch {}, allowed is 0 or more; count epochs from 0", options.epoch);
-  }
   // With blocks of one sample, py1e would have nothing to draw from, and py1br no stagger.
   const std::int64_t least = options.algorithm == ShuffleAlgorithm::py1br ? 2 : 1;
-  if (shuffle && has_blocks(options.algorithm) && effective_block_size(options) < least) {
+  if (shuffle && has_blocks(options.algorithm) && effective_block_size(options) < least)
     throw_usage(
         "shuffle: found shuffle_block_size {}, allowed is 0 (the default size) or at least {} samples; set it so",
         options.block_size, least);
-  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // py1s, py2s and no shuffle: pieces are concatenated, and samples stay inside their piece.
 #include <algorithm>
 
+#include "configs/base/lists.hpp"
 #include "trainer/data/shuffle_readers.hpp"
 
 namespace wt {
@@ -60,8 +61,7 @@ class PieceReader : public NodeReader {
 NodeReaders read_in_order(const Units& units, const ShuffleOptions& options) {
   NodeReaders out;
   for (const NodePieces& node : deal_units(*units, options.num_canonical_nodes, nullptr)) {
-    std::vector<PieceDraws> pieces;
-    for (const UnitPiece& piece : node) pieces.push_back({piece, NumpyRandom(0)});
+    auto pieces = mapped(node, [](const UnitPiece& piece) { return PieceDraws{piece, NumpyRandom(0)}; });
     out.push_back(std::make_unique<PieceReader>(units, std::move(pieces), piece_places(node), false, nullptr));
   }
   return out;

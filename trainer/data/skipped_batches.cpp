@@ -1,14 +1,12 @@
 #include "trainer/data/skipped_batches.hpp"
 
-#include <nlohmann/json.hpp>
+#include "configs/base/json_members.hpp"
 
 namespace wt {
 
-nlohmann::json to_json(const std::vector<SkippedBatch>& skipped) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const SkippedBatch& each : skipped) out.push_back({{"batch", each.batch}, {"samples", each.samples}});
-  return out;
-}
+WT_TO_JSON(SkippedBatch, batch, samples)
+
+nlohmann::json to_json(const std::vector<SkippedBatch>& skipped) { return nlohmann::json(skipped); }
 
 DrawnBatch next_trained_batch(Sampler& sampler, std::int64_t global_batch,
                               const std::function<bool(std::int64_t batch)>& skips) {

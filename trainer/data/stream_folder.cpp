@@ -41,10 +41,9 @@ class Unfinished {
   void move_to(const fs::path& name) {
     std::error_code error;
     fs::rename(file_, name, error);
-    if (error) {
+    if (error)
       throw_runtime("{}: renaming {} failed: {}; allowed is a folder that can be written; choose another",
                     name.string(), file_.string(), error.message());
-    }
     file_.clear();
   }
   void keep() { file_.clear(); }
@@ -69,10 +68,9 @@ class Held {
 void make_folders(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) {
+  if (error)
     throw_runtime("{}: creating the folder failed: {}; allowed is a place that can be written; name another as `local`",
                   folder.string(), error.message());
-  }
 }
 
 /// The cache folder of a stream without `local`: shared by a user's processes, inaccessible to other users.
@@ -81,10 +79,9 @@ fs::path temporary_folder(const StreamSpec& spec) {
   const fs::path root = fs::temp_directory_path() / fmt::format("windtunnel-{}-{}", ::geteuid(), hash);
   ::mkdir(root.c_str(), 0700);
   struct stat status {};
-  if (::lstat(root.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) {
+  if (::lstat(root.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
     throw_runtime("{}: found no folder of our own, allowed is one that we can make there; name a folder as `local`",
                   root.string());
-  }
   return root / spec.split;
 }
 
@@ -148,9 +145,8 @@ void StreamFolder::load_index(const std::string& column) {
     columns_.push_back(place);
     samples += shard.samples;
   }
-  if (samples == 0) {
+  if (samples == 0)
     throw_usage("{}: found no sample, allowed is a dataset of at least one; pack some data", file.string());
-  }
 }
 
 detail::RangeLock& StreamFolder::lock() {
@@ -195,13 +191,12 @@ void StreamFolder::fetch(const std::string& name, const fs::path& to,
       why = failed.what();
     }
     remove_file(to);
-    if (final || options_.stopped()) {
+    if (final || options_.stopped())
       throw_runtime(
           "{}: fetching it from {} failed in {} attempt{} of at most {} s: {}; allowed is a file as index.json says; "
           "look at the remote, or raise download_retry or download_timeout",
           (folder_ / name).string(), store_->address(), attempt, attempt == 1 ? "" : "s", spec_.download_timeout_s,
           why);
-    }
     std::minstd_rand random(static_cast<unsigned>(::getpid()) + static_cast<unsigned>(attempt));
     const double jitter = 1 + 0.5 * static_cast<double>(random() % 1000) / 1000;
     const double pause_s = options_.first_pause_s * std::pow(2, static_cast<double>(attempt - 1)) * jitter;
@@ -211,10 +206,9 @@ void StreamFolder::fetch(const std::string& name, const fs::path& to,
 
 void StreamFolder::check_file(const MdsFile& file, const fs::path& at, bool any_hash) const {
   const detail::MappedFile data(at);
-  if (data.bytes().size() != file.bytes) {
+  if (data.bytes().size() != file.bytes)
     throw_usage("{}: found {} bytes, allowed are the {} of index.json; fetch or pack the dataset again", at.string(),
                 data.bytes().size(), file.bytes);
-  }
   const std::string hash = quickest_hash(file, spec_.validate_hash, at.string());
   if (hash.empty() || (!any_hash && spec_.validate_hash.empty() && !hash.starts_with("xxh"))) return;
   check_hash(file, hash, data.bytes(), at.string());
@@ -243,22 +237,20 @@ void StreamFolder::make(std::size_t shard) const {
   const MdsShard& entry = shards_[shard];
   const fs::path raw = inside(entry.raw.basename);
   if (!entry.zip) {
-    if (!has_remote()) {
+    if (!has_remote())
       throw_usage(
           "{}: the shard is missing, allowed is every shard that index.json names; fetch or pack the dataset again",
           raw.string());
-    }
     Unfinished(fetch_part(entry.raw)).move_to(raw);
     return;
   }
   const fs::path zip = inside(entry.zip->basename);
   const bool stored = fs::exists(zip);
-  if (!stored && !has_remote()) {
+  if (!stored && !has_remote())
     throw_usage(
         "{}: the shard is missing, and so is its compressed file {}, allowed is every shard that index.json names; "
         "fetch or pack the dataset again",
         raw.string(), zip.string());
-  }
   if (stored) check_file(*entry.zip, zip, false);
   Unfinished fetched(stored ? fs::path() : fetch_part(*entry.zip));
   std::string bytes;

@@ -17,8 +17,6 @@ class TokenizerPool {
   /// Throws as TokenizerProcess does.
   TokenizerPool(const TokenizerSettings& settings, int processes);
   ~TokenizerPool();
-  TokenizerPool(const TokenizerPool&) = delete;
-  TokenizerPool& operator=(const TokenizerPool&) = delete;
 
   const TokenizerFacts& facts() { return processes_.front()->facts(); }
   std::size_t processes() const { return processes_.size(); }

@@ -70,24 +70,18 @@ TokenizerProcess::TokenizerProcess(const TokenizerSettings& settings) : settings
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw_runtime("tokenizer: no socket could be made: {}", std::strerror(errno));
+  socket_ = Descriptor(ends[0]);
+  const Descriptor theirs(ends[1]);
   const timeval patience = {kPatience_s, 0};
   ::setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   ::setsockopt(ends[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const nlohmann::json words = {
       {"tokenizer", settings.path}, {"bos_text", settings.bos_text}, {"eos_text", settings.eos_text}};
-  socket_ = ends[0];
-  try {
-    pid_ = start_interpreter(interpreter_, words.dump(-1, ' ', true), ends[1]);
-  } catch (...) {
-    ::close(ends[0]);
-    ::close(ends[1]);
-    throw;
-  }
-  ::close(ends[1]);
+  pid_ = start_interpreter(interpreter_, words.dump(-1, ' ', true), theirs.get());
 }
 
 TokenizerProcess::~TokenizerProcess() {
-  ::close(socket_);
+  socket_.close();
   if (pid_ >= 0) kill_process(pid_);  // it holds nothing that could be lost
 }
 
@@ -102,7 +96,7 @@ void TokenizerProcess::lost(bool closed, const std::string& doing) {
 
 void TokenizerProcess::read_all(char* data, std::size_t size) {
   while (size > 0) {
-    const ssize_t count = ::recv(socket_, data, size, 0);
+    const ssize_t count = ::recv(socket_.get(), data, size, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) lost(count == 0 || errno != EAGAIN, "before its answer was whole");
     data += count;
@@ -120,7 +114,7 @@ std::string TokenizerProcess::receive() {
 
 void TokenizerProcess::send(std::string_view message) {
   while (!message.empty()) {
-    const ssize_t count = ::send(socket_, message.data(), message.size(), MSG_NOSIGNAL);
+    const ssize_t count = ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) lost(count == 0 || errno != EAGAIN, "before it had read its text");
     message.remove_prefix(static_cast<std::size_t>(count));

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "configs/base/descriptor.hpp"
+
 namespace wt {
 
 struct TokenizerSettings {
@@ -43,8 +45,6 @@ class TokenizerProcess {
   explicit TokenizerProcess(const TokenizerSettings& settings);
   /// Ends the process.
   ~TokenizerProcess();
-  TokenizerProcess(const TokenizerProcess&) = delete;
-  TokenizerProcess& operator=(const TokenizerProcess&) = delete;
 
   /// Throws Error{usage}: `tokenizers` is not installed, or the file is missing or not a tokenizer. Error{runtime}: the
   /// process ended.
@@ -65,7 +65,7 @@ class TokenizerProcess {
   TokenizerSettings settings_;
   std::string interpreter_, ended_ = "did not answer";  ///< how it ended, for this and later calls
   pid_t pid_ = -1;
-  int socket_ = -1;
+  Descriptor socket_;
   std::optional<TokenizerFacts> facts_;
 };
 

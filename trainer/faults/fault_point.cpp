@@ -15,6 +15,7 @@
 
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/faults/file_damage.hpp"
 #include "trainer/faults/strike.hpp"
 #include "trainer/run_folder/files.hpp"
@@ -113,8 +114,7 @@ void kill_or_stop(const StrikeContext& c) {
   // The first victim to reach the place also kills the others, and holds the lock until its end.
   auto lock = std::make_unique<StrikeLog::Lock>(c.log);
   if (c.victims.size() > 1 && c.log.struck(c.strike.event, c.strike.generation, c.strike.rank)) return;
-  std::vector<pid_t> pids;
-  for (const RankProcess& victim : c.victims) pids.push_back(victim.pid);
+  const std::vector<pid_t> pids = mapped(c.victims, &RankProcess::pid);
   for (const Strike& strike : c.victim_strikes) c.log.add(strike, {{"pids", pids}});
   if (!stop) return kill_victims(c);
   lock.reset();

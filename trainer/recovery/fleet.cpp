@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/recovery/remaining_layout.hpp"
 
 namespace wt {
@@ -20,11 +22,7 @@ Fleet::Fleet(const RunSpec& run, const NodeShape& shape, std::int64_t min_replic
   count_ = world / shape.ranks + shape.spares;
 }
 
-std::vector<std::int64_t> Fleet::excluded() const {
-  std::vector<std::int64_t> out;
-  for (const auto& [node, back] : lost_) out.push_back(node);
-  return out;
-}
+std::vector<std::int64_t> Fleet::excluded() const { return mapped(std::views::keys(lost_)); }
 
 std::vector<std::int64_t> Fleet::healthy() const {
   std::vector<std::int64_t> out;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "configs/base/lists.hpp"
+
 namespace wt {
 namespace {
 
@@ -83,10 +85,9 @@ RecoveryDecision Recoveries::after(const RankFailure& failure, double now) {
   if (lost.empty()) return {true, "restart"};
   for (const Recovery recovery : policy_.on_loss)
     if (const auto decision = possible(recovery, lost, comes_back, now)) return *decision;
-  std::vector<std::string> tried;
-  for (const Recovery recovery : policy_.on_loss) tried.push_back(to_string(recovery));
+  const std::string tried = joined(policy_.on_loss, ", ", [](Recovery recovery) { return to_string(recovery); });
   const std::string often = times == 1 ? "" : fmt::format("{} times without a new checkpoint in between; ", times);
-  return {false, fmt::format("{}none of the policy's recoveries is possible: {}", often, fmt::join(tried, ", "))};
+  return {false, fmt::format("{}none of the policy's recoveries is possible: {}", often, tried)};
 }
 
 }  // namespace wt

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "sim/program/compose/compose.hpp"
 
 namespace wt {
@@ -61,10 +62,7 @@ std::vector<RunSpec> remaining_layouts(const RunSpec& run, std::int64_t ranks, s
         found.emplace_back(std::tuple{-world, step_traffic_bytes(next), changed}, std::move(next));
       }
   std::ranges::stable_sort(found, {}, [](const auto& each) { return each.first; });
-  std::vector<RunSpec> out;
-  out.reserve(found.size());
-  for (auto& [order, next] : found) out.push_back(std::move(next));
-  return out;
+  return mapped(found, [](auto& each) { return std::move(each.second); });
 }
 
 }  // namespace wt

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/run_folder/files.hpp"
 #include "trainer/run_folder/run_lines.hpp"
 
@@ -45,11 +46,7 @@ std::int64_t last_done_before(const std::vector<json>& steps, double time) {
 
 std::vector<DrillRestart> restarts_in(const fs::path& agent) {
   const json document = read_json(agent);
-  const auto integers = [](const JsonReader& list) {
-    std::vector<std::int64_t> out;
-    for (const JsonReader& each : list.elements()) out.push_back(each.integer());
-    return out;
-  };
+  const auto integers = [](const JsonReader& list) { return mapped(list.elements(), &JsonReader::integer); };
   std::vector<DrillRestart> out;
   for (const JsonReader& r : JsonReader(document, agent.string()).at("restarts").elements()) {
     DrillRestart restart;

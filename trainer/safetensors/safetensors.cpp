@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "configs/base/descriptor.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"
 #include "configs/base/text.hpp"
@@ -30,39 +31,29 @@ std::string hex(XXH64_hash_t hash) { return fmt::format("{:016x}", hash); }
 
 class File {
  public:
-  File(const std::filesystem::path& path, int flags) : path_(path), fd_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (fd_ < 0 && flags == O_RDONLY)
+  File(const std::filesystem::path& path, int flags) : path_(path), file_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (!file_.is_open() && flags == O_RDONLY)
       throw_usage("{}: could not be read: {}; check the path", path_.string(), std::strerror(errno));
-    if (fd_ < 0) fail("opened");
+    if (!file_.is_open()) fail("opened");
   }
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
   void write_all(const char* data, std::size_t n) {
-    while (n > 0) {
-      const ssize_t done = write_some(fd_, data, n);
-      if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) fail("written");
-      data += done, n -= static_cast<std::size_t>(done);
-    }
+    if (wt::write_all(file_.get(), {data, n}) != 0) fail("written");
   }
   void read_all(char* data, std::size_t n, std::int64_t offset) {
     while (n > 0) {
-      const ssize_t done = pread(fd_, data, n, offset);
+      const ssize_t done = pread(file_.get(), data, n, offset);
       if (done < 0 && errno == EINTR) continue;
       if (done <= 0) throw_usage("{}: cut off at byte {}; take another checkpoint", path_.string(), offset);
       data += done, n -= static_cast<std::size_t>(done), offset += done;
     }
   }
   void sync() {
-    if (fsync(fd_) != 0) fail("synced");
+    if (fsync(file_.get()) != 0) fail("synced");
   }
-  void drop_cached() { posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED); }
+  void drop_cached() { posix_fadvise(file_.get(), 0, 0, POSIX_FADV_DONTNEED); }
   std::int64_t size() const {
     struct stat s {};
-    return fstat(fd_, &s) == 0 ? s.st_size : -1;
+    return fstat(file_.get(), &s) == 0 ? s.st_size : -1;
   }
   [[noreturn]] void fail(const char* what) const {
     throw_runtime("{}: could not be {}: {}; free space or raise the limit", path_.string(), what, std::strerror(errno));
@@ -70,7 +61,7 @@ class File {
 
  private:
   std::filesystem::path path_;
-  int fd_;
+  Descriptor file_;
 };
 
 /// Header length and padded JSON.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "trainer/safetensors/manifest.hpp"
 
 namespace wt {
@@ -100,11 +102,7 @@ StoredTensors StoredTensors::of_checkpoint(const std::filesystem::path& folder) 
   return StoredTensors(files);
 }
 
-std::vector<std::string> StoredTensors::keys() const {
-  std::vector<std::string> out;
-  for (const auto& [key, tensor] : tensors_) out.push_back(key);
-  return out;
-}
+std::vector<std::string> StoredTensors::keys() const { return mapped(std::views::keys(tensors_)); }
 
 const StoredTensors::Tensor& StoredTensors::find(const std::string& key) const {
   const auto it = tensors_.find(key);

@@ -28,12 +28,7 @@ void copy_whole(const fs::path& from, const fs::path& to, double timeout_s, cons
   TemporaryFile out(to);
   std::string buffer(1 << 20, '\0');
   for (std::size_t n = 0; (n = in.read_some(buffer)) > 0;) {
-    for (std::string_view rest(buffer.data(), n); !rest.empty();) {
-      const ssize_t written = write_some(out.fd(), rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail_write(to, "write", errno);
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
+    if (const int error = write_all(out.fd(), {buffer.data(), n})) fail_write(to, "write", error);
     moved();
     if (steady_s() - begin > timeout_s)
       throw StoreFailed(StoreFailed::Kind::unreachable,

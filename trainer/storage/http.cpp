@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -186,19 +187,10 @@ HttpFailed::HttpFailed(const std::string& host, int curl_code, const std::string
       curl_code_(curl_code) {}
 
 bool HttpFailed::transient() const {
-  switch (curl_code_) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-      return true;
-    default:
-      return false;
-  }
+  constexpr std::array<int, 8> kTransient = {CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,   CURLE_PARTIAL_FILE,
+                                             CURLE_OPERATION_TIMEDOUT,   CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING,
+                                             CURLE_SEND_ERROR,           CURLE_RECV_ERROR};
+  return std::ranges::find(kTransient, curl_code_) != kTransient.end();
 }
 
 struct HttpClient::Handles {

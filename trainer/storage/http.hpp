@@ -70,8 +70,6 @@ class HttpClient {
  public:
   HttpClient();
   ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
 
   /// Returns an answer of any status. Throws HttpFailed without one, Error{runtime} where libcurl is missing or a local
   /// file cannot be read or written.

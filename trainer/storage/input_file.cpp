@@ -16,24 +16,20 @@ void fail_missing(const std::filesystem::path& path) {
                     fmt::format("{}: found no such file, needs one; check its name", path.string()));
 }
 
-InputFile::InputFile(const std::filesystem::path& path) : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (fd_ < 0 && (errno == ENOENT || errno == ENOTDIR)) fail_missing(path);
-  if (fd_ < 0) fail(errno);
-}
-
-InputFile::~InputFile() {
-  if (fd_ >= 0) close(fd_);
+InputFile::InputFile(const std::filesystem::path& path) : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (!file_.is_open() && (errno == ENOENT || errno == ENOTDIR)) fail_missing(path);
+  if (!file_.is_open()) fail(errno);
 }
 
 std::uint64_t InputFile::bytes() const {
   struct stat status {};
-  if (fstat(fd_, &status) != 0) fail(errno);
+  if (fstat(fd(), &status) != 0) fail(errno);
   return static_cast<std::uint64_t>(status.st_size);
 }
 
 std::size_t InputFile::read_some(std::string& into) const {
   for (;;) {
-    const ssize_t n = ::read(fd_, into.data(), into.size());
+    const ssize_t n = ::read(fd(), into.data(), into.size());
     if (n >= 0) return static_cast<std::size_t>(n);
     if (errno != EINTR) fail(errno);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "configs/base/lists.hpp"
 #include "trainer/storage/aws_profile.hpp"
 #include "trainer/storage/http.hpp"
 #include "trainer/storage/store.hpp"
@@ -59,9 +60,7 @@ S3Endpoint s3_endpoint(const std::string& bucket) {
 std::string encoded_query(std::vector<std::pair<std::string, std::string>> query) {
   for (auto& [name, value] : query) name = percent_encoded(name), value = percent_encoded(value);
   std::ranges::sort(query);
-  std::string out;
-  for (const auto& [name, value] : query) out += (out.empty() ? "" : "&") + name + "=" + value;
-  return out;
+  return joined(query, "&", [](const auto& each) { return each.first + "=" + each.second; });
 }
 
 }  // namespace wt

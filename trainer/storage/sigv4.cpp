@@ -1,5 +1,6 @@
 #include "trainer/storage/sigv4.hpp"
 
+#include <fmt/chrono.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <unistd.h>
@@ -9,15 +10,14 @@
 #include <cerrno>
 #include <system_error>
 
+#include "configs/base/lists.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
 
 std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return out;
+  return joined(bytes, "", [](char c) { return fmt::format("{:02x}", static_cast<unsigned char>(c)); });
 }
 
 class Digest {
@@ -80,9 +80,7 @@ std::string canonical_query(const std::string& query) {
     begin = end + 1;
   }
   std::ranges::sort(parts);
-  std::string out;
-  for (const auto& [name, value] : parts) out += (out.empty() ? "" : "&") + name + "=" + value;
-  return out;
+  return joined(parts, "&", [](const auto& each) { return each.first + "=" + each.second; });
 }
 
 }  // namespace
@@ -101,13 +99,7 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return {reinterpret_cast<const char*>(value.data()), n};
 }
 
-std::string amz_date(std::time_t time) {
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &utc);
-  return text.data();
-}
+std::string amz_date(std::time_t time) { return fmt::format("{:%Y%m%dT%H%M%SZ}", fmt::gmtime(time)); }
 
 void sign_request(HttpRequest& request, const AwsCredentials& credentials, const SigningScope& scope,
                   const std::string& payload_sha256, std::time_t now) {

@@ -3,6 +3,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "configs/base/lists.hpp"
+
 namespace wt {
 namespace {
 
@@ -86,9 +88,7 @@ double total_loss(const RunSpec& run, const json& line) {
     if (line.contains(key)) total += number_of(line.at(key));
   const auto modules = line.find("mtp_losses");
   if (modules == line.end() || !modules->is_array() || modules->empty()) return total;
-  double sum = 0;
-  for (const json& one : *modules) sum += number_of(one);
-  return total + run.model.mtp_loss_weight * sum / static_cast<double>(modules->size());
+  return total + run.model.mtp_loss_weight * sum_of(*modules, number_of) / static_cast<double>(modules->size());
 }
 
 constexpr MetricName kEvaluations[] = {

@@ -198,9 +198,7 @@ void MlflowTracker::begin(const TrackedRun& run) try {
 
 void MlflowTracker::add(const TrackedRun& run, std::span<const TrackedStep> steps) try {
   run_id_ = known_id(run);
-  if (run_id_.empty() || !look_up(run_id_)) {
-    run_id_ = look_up_experiment() ? search(kRunTag, identity(run)) : "";
-  }
+  if (run_id_.empty() || !look_up(run_id_)) run_id_ = look_up_experiment() ? search(kRunTag, identity(run)) : "";
   if (run_id_.empty())
     throw TrackerRefused(
         fmt::format("found no run of {} in the experiment '{}'", run.folder.string(), spec_.experiment_name));

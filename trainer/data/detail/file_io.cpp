@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "configs/base/descriptor.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/file_write.hpp"
 
@@ -25,29 +26,6 @@ std::string reason(int error) { return std::generic_category().message(error); }
                 doing, reason(error));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-void write_all(int descriptor, std::string_view data, const fs::path& file) {
-  while (!data.empty()) {
-    const ssize_t written = write_some(descriptor, data.data(), data.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(file, "writing", errno);
-    data.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 /// The parent folder of a path: "." for a bare name.
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
@@ -55,9 +33,9 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 void write_synced(const fs::path& file, std::string_view head, std::string_view body) {
   const Descriptor out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (out.get() < 0) fail(file, "creating", errno);
-  write_all(out.get(), head, file);
-  write_all(out.get(), body, file);
+  if (!out.is_open()) fail(file, "creating", errno);
+  for (const std::string_view part : {head, body})
+    if (const int error = write_all(out.get(), part)) fail(file, "writing", error);
   if (::fsync(out.get()) != 0) fail(file, "syncing", errno);
 }
 
@@ -102,20 +80,17 @@ void move_into_place(const fs::path& finished, const fs::path& target) {
 MappedFile::MappedFile(const fs::path& file) {
   const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0) {
+  if (opened.get() < 0 || ::fstat(opened.get(), &status) != 0)
     throw_usage("{}: cannot be opened: {}; allowed is a readable file; copy it here again", file.string(),
                 reason(errno));
-  }
-  if (!S_ISREG(status.st_mode)) {
+  if (!S_ISREG(status.st_mode))
     throw_usage("{}: is not a regular file; allowed is a readable file; copy it here again", file.string());
-  }
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* const mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, opened.get(), 0);
-  if (mapped == MAP_FAILED) {
+  if (mapped == MAP_FAILED)
     throw_runtime("{}: mapping {} bytes failed: {}; allowed are files that fit the address space; see ulimit -v",
                   file.string(), size_, reason(errno));
-  }
   data_ = static_cast<const std::byte*>(mapped);
 }
 

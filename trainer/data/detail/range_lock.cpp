@@ -31,15 +31,13 @@ struct flock range_of(short kind, std::uint64_t place) {
 }  // namespace
 
 RangeLock::RangeLock(const std::filesystem::path& file)
-    : file_(file), descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
-  if (descriptor_ < 0) cannot_lock(file_);
+    : file_(file), opened_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
+  if (!opened_.is_open()) cannot_lock(file_);
 }
-
-RangeLock::~RangeLock() { ::close(descriptor_); }
 
 bool RangeLock::set(int command, short kind, std::uint64_t place) {
   struct flock range = range_of(kind, place);
-  while (::fcntl(descriptor_, command, &range) != 0) {
+  while (::fcntl(descriptor(), command, &range) != 0) {
     if (errno == EINTR) continue;
     if (command == F_OFD_SETLK && (errno == EAGAIN || errno == EACCES)) return false;
     cannot_lock(file_);
@@ -54,7 +52,7 @@ void RangeLock::unlock(std::uint64_t place) { set(F_OFD_SETLK, F_UNLCK, place); 
 
 bool RangeLock::held_elsewhere(std::uint64_t place) {
   struct flock range = range_of(F_WRLCK, place);
-  if (::fcntl(descriptor_, F_OFD_GETLK, &range) != 0) cannot_lock(file_);
+  if (::fcntl(descriptor(), F_OFD_GETLK, &range) != 0) cannot_lock(file_);
   return range.l_type != F_UNLCK;
 }
 

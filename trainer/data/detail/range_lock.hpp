@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "configs/base/descriptor.hpp"
+
 namespace wt::detail {
 
 class RangeLock {
  public:
   /// Creates the file if it does not exist. Throws Error{runtime}.
   explicit RangeLock(const std::filesystem::path& file);
-  ~RangeLock();
-  RangeLock(const RangeLock&) = delete;
-  RangeLock& operator=(const RangeLock&) = delete;
 
   bool try_lock(std::uint64_t place);
   void lock(std::uint64_t place);
@@ -21,13 +20,13 @@ class RangeLock {
   void unlock(std::uint64_t place);
   /// Whether another process holds the place.
   bool held_elsewhere(std::uint64_t place);
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return opened_.get(); }
 
  private:
   bool set(int command, short kind, std::uint64_t place);
 
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  Descriptor opened_;
 };
 
 }  // namespace wt::detail
