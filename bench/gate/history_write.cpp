@@ -11,15 +11,20 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/hash.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/lookup.hpp"
 #include "configs/base/process.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+WT_TO_JSON(AlertRecord, environment, benchmark, run, before, commit, ratio, reason, by, date)
+WT_TO_JSON(Acceptance, commit, benchmark, reason, date)
+
+namespace {
 
 std::string short_hash(const std::string& text) { return fmt::format("{:016x}", hash_of(text)).substr(0, 8); }
 
@@ -130,28 +135,16 @@ bool record_run(const HistoryRun& run, const std::filesystem::path& folder) {
 void record_alerts(const std::vector<AlertRecord>& alerts, const std::filesystem::path& folder) {
   if (alerts.empty()) return;
   std::string lines;
-  for (const AlertRecord& a : alerts)
-    lines += json{{"said", a.withdrawn ? "withdrawn" : "raised"},
-                  {"environment", a.environment},
-                  {"benchmark", a.benchmark},
-                  {"run", a.run},
-                  {"before", a.before},
-                  {"commit", a.commit},
-                  {"ratio", a.ratio},
-                  {"reason", a.reason},
-                  {"by", a.by},
-                  {"date", a.date}}
-                 .dump() +
-             "\n";
+  for (const AlertRecord& a : alerts) {
+    json line = a;
+    line["said"] = a.withdrawn ? "withdrawn" : "raised";
+    lines += line.dump() + "\n";
+  }
   write_record(folder / "alerts", alerts.front().date, lines);
 }
 
 void record_acceptance(const Acceptance& accepted, const std::filesystem::path& folder) {
-  const json line = {{"commit", accepted.commit},
-                     {"benchmark", accepted.benchmark},
-                     {"reason", accepted.reason},
-                     {"date", accepted.date}};
-  write_record(folder / "accepted", accepted.date, line.dump() + "\n");
+  write_record(folder / "accepted", accepted.date, json(accepted).dump() + "\n");
 }
 
 std::string commit_date(const std::string& commit, const std::filesystem::path& folder) {

@@ -73,8 +73,7 @@ double scatter(const std::vector<double>& series) {
 }
 
 SeriesLevels level_shifts(const std::vector<double>& series, const ShiftOptions& options) {
-  SeriesLevels result;
-  result.spread = scatter(series);
+  SeriesLevels result{.spread = scatter(series)};
   RemainingPoints remaining{series, options, result.spread, {}};
   for (const ChangePoint& each : change_points(series, options.divisive)) remaining.at.push_back(each.index);
   const auto reject = [&](std::size_t i, LevelShift shift) {

@@ -78,8 +78,7 @@ Sides draw(std::size_t runs, std::size_t samples, std::mt19937_64& random) {
 Recall measure_recall(const RecordedRuns& recorded, const SelftestOptions& options, double step,
                       const std::vector<bool>& quiet) {
   std::mt19937_64 random(options.seed);  // every step size uses the same draws
-  Recall recall;
-  recall.step = step;
+  Recall recall{.step = step};
   const std::size_t count = recorded.benchmarks.size();
   const auto hit =
       std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(options.step_share * static_cast<double>(count))));

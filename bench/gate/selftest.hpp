@@ -38,7 +38,7 @@ struct SelftestOptions {
   double step_share = 0.1;     ///< share of benchmarks with a step in one trial
   double quiet_spread = 0.01;  ///< a benchmark is quiet when 1.4826 MAD / median over all runs is at most this
   std::uint64_t seed = 1;
-  GateOptions gate;
+  GateOptions gate = {};
   std::vector<BlockTrials> block_trials = {{30, 15},        {60, 15},        {60, 60},       {564, 60},
                                            {30, 15, false}, {60, 15, false}, {60, 60, false}};
   double block_step = 0.05;

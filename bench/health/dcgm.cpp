@@ -120,9 +120,7 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   const std::string id = label("UUID").empty() ? "gpu " + label("gpu") : label("UUID");
   for (DeviceObservation& device : node.devices)
     if (device.id == id) return device;
-  DeviceObservation device;
-  device.id = id;
-  device.model = label("modelName");
+  DeviceObservation device{.id = id, .model = label("modelName")};
   // The kernel log has "0000:3b:00" for "00000000:3B:00.0".
   std::string bus = lower(label("pci_bus_id"));
   if (bus.size() > 12) bus = bus.substr(bus.size() - 12);

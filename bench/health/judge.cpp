@@ -78,9 +78,7 @@ std::string action_for(const std::string& what, const std::vector<const Slow*>& 
 /// One finding per node, with all of its slow devices.
 Finding finding_of(const Measure& measure, const std::string& node, const std::vector<const Slow*>& slow,
                    std::size_t of) {
-  Finding out;
-  out.node = node;
-  out.what = measure.what;
+  Finding out{.node = node, .what = measure.what};
   double least = slow.front()->slowdown, most = 0, chance = 1;
   std::string throttle;
   for (const Slow* each : slow) {

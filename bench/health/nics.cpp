@@ -36,10 +36,9 @@ void count(NicObservation& nic, const fs::path& file) {
 }
 
 NicObservation ethernet(const fs::path& device) {
-  NicObservation out;
-  out.name = device.filename().string();
-  out.up = first_line(device / "operstate") != "down";
-  out.speed_Bps = std::max(0.0, number(device / "speed") * 1e6 / 8);  // Mb/s; -1 = not known
+  NicObservation out{.name = device.filename().string(),
+                     .up = first_line(device / "operstate") != "down",
+                     .speed_Bps = std::max(0.0, number(device / "speed") * 1e6 / 8)};  // Mb/s; -1 = not known
   out.received_bytes = number(device / "statistics" / "rx_bytes");
   out.sent_bytes = number(device / "statistics" / "tx_bytes");
   for (const char* counter : {"rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors"})
@@ -49,11 +48,10 @@ NicObservation ethernet(const fs::path& device) {
 }
 
 NicObservation infiniband(const fs::path& device, const fs::path& port) {
-  NicObservation out;
-  out.name = device.filename().string() + ":" + port.filename().string();
-  out.infiniband = true;
-  out.up = first_line(port / "state").find("ACTIVE") != std::string::npos;
-  out.speed_Bps = number(port / "rate") * 1e9 / 8;  // "400 Gb/sec (4X NDR)"
+  NicObservation out{.name = device.filename().string() + ":" + port.filename().string(),
+                     .infiniband = true,
+                     .up = first_line(port / "state").find("ACTIVE") != std::string::npos,
+                     .speed_Bps = number(port / "rate") * 1e9 / 8};  // "400 Gb/sec (4X NDR)"
   // Unit: words of four bytes (InfiniBand specification, PortCounters).
   out.received_bytes = 4 * number(port / "counters" / "port_rcv_data");
   out.sent_bytes = 4 * number(port / "counters" / "port_xmit_data");

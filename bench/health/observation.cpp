@@ -7,6 +7,7 @@
 #include <set>
 
 #include "configs/base/error.hpp"
+#include "configs/base/json_members.hpp"
 #include "configs/base/json_reader.hpp"
 
 namespace wt {
@@ -40,8 +41,7 @@ std::string name(const JsonReader& reader) {
 DeviceObservation device_from(const JsonReader& r) {
   r.allow_only({"id", "model", "pci_bus", "stress_s", "wrong_results", "memory_Bps", "utilisation", "sm_clock_MHz",
                 "temperature_C", "throttle", "ecc_double_bit", "row_remap_failed"});
-  DeviceObservation out;
-  out.id = name(r.at("id"));
+  DeviceObservation out{.id = name(r.at("id"))};
   if (r.has("model")) out.model = r.at("model").string();
   if (r.has("pci_bus")) out.pci_bus = r.at("pci_bus").string();
   if (r.has("stress_s")) out.stress_s = positive_list(r.at("stress_s"));
@@ -67,8 +67,7 @@ DeviceObservation device_from(const JsonReader& r) {
 
 NicObservation nic_from(const JsonReader& r) {
   r.allow_only({"name", "kind", "up", "rail", "speed_Bps", "seconds", "received_bytes", "sent_bytes", "errors"});
-  NicObservation out;
-  out.name = name(r.at("name"));
+  NicObservation out{.name = name(r.at("name"))};
   const std::string kind = r.at("kind").string();
   if (kind != "ethernet" && kind != "infiniband") r.at("kind").fail("'" + kind + "'", "ethernet, infiniband");
   out.infiniband = kind == "infiniband";
@@ -114,41 +113,6 @@ NodeObservation node_from(const JsonReader& r) {
   return out;
 }
 
-json device_json(const DeviceObservation& d) {
-  json out = {{"id", d.id},
-              {"model", d.model},
-              {"stress_s", d.stress_s},
-              {"wrong_results", d.wrong_results},
-              {"memory_Bps", d.memory_Bps}};
-  if (!d.pci_bus.empty()) out["pci_bus"] = d.pci_bus;
-  if (d.utilisation) out["utilisation"] = *d.utilisation;
-  if (d.sm_clock_MHz) out["sm_clock_MHz"] = *d.sm_clock_MHz;
-  if (d.temperature_C) out["temperature_C"] = *d.temperature_C;
-  if (!d.throttle.empty()) out["throttle"] = d.throttle;
-  if (d.ecc_double_bit > 0) out["ecc_double_bit"] = d.ecc_double_bit;
-  if (d.row_remap_failed) out["row_remap_failed"] = true;
-  return out;
-}
-
-json node_json(const NodeObservation& n) {
-  json out = {{"name", n.name}, {"devices", json::array()}, {"nics", json::array()}, {"xids", json::array()}};
-  for (const DeviceObservation& d : n.devices) out["devices"].push_back(device_json(d));
-  out["storage"] = {{"write_Bps", n.storage.write_Bps}, {"read_Bps", n.storage.read_Bps}};
-  for (const NicObservation& nic : n.nics)
-    out["nics"].push_back({{"name", nic.name},
-                           {"kind", nic.infiniband ? "infiniband" : "ethernet"},
-                           {"up", nic.up},
-                           {"rail", nic.rail},
-                           {"speed_Bps", nic.speed_Bps},
-                           {"seconds", nic.seconds},
-                           {"received_bytes", nic.received_bytes},
-                           {"sent_bytes", nic.sent_bytes},
-                           {"errors", nic.errors}});
-  for (const XidEvent& x : n.xids) out["xids"].push_back({{"code", x.code}, {"pci_bus", x.pci_bus}, {"text", x.text}});
-  if (!n.failures.empty()) out["failures"] = n.failures;
-  return out;
-}
-
 void check_names(const FleetObservation& fleet, const std::string& origin) {
   std::set<std::string> names;
   for (const NodeObservation& node : fleet.nodes)
@@ -182,14 +146,44 @@ FleetObservation parts_from_json(const json& document, const std::string& origin
 
 }  // namespace
 
+static void to_json(json& out, const DeviceObservation& d) {
+  out = {{"id", d.id},
+         {"model", d.model},
+         {"stress_s", d.stress_s},
+         {"wrong_results", d.wrong_results},
+         {"memory_Bps", d.memory_Bps}};
+  if (!d.pci_bus.empty()) out["pci_bus"] = d.pci_bus;
+  if (d.utilisation) out["utilisation"] = *d.utilisation;
+  if (d.sm_clock_MHz) out["sm_clock_MHz"] = *d.sm_clock_MHz;
+  if (d.temperature_C) out["temperature_C"] = *d.temperature_C;
+  if (!d.throttle.empty()) out["throttle"] = d.throttle;
+  if (d.ecc_double_bit > 0) out["ecc_double_bit"] = d.ecc_double_bit;
+  if (d.row_remap_failed) out["row_remap_failed"] = true;
+}
+static void to_json(json& out, const NicObservation& nic) {
+  out = {{"name", nic.name},
+         {"kind", nic.infiniband ? "infiniband" : "ethernet"},
+         {"up", nic.up},
+         {"rail", nic.rail},
+         {"speed_Bps", nic.speed_Bps},
+         {"seconds", nic.seconds},
+         {"received_bytes", nic.received_bytes},
+         {"sent_bytes", nic.sent_bytes},
+         {"errors", nic.errors}};
+}
+WT_TO_JSON(StorageObservation, write_Bps, read_Bps)
+WT_TO_JSON(XidEvent, code, pci_bus, text)
+static void to_json(json& out, const NodeObservation& n) {
+  out = {{"name", n.name}, {"devices", n.devices}, {"nics", n.nics}, {"xids", n.xids}, {"storage", n.storage}};
+  if (!n.failures.empty()) out["failures"] = n.failures;
+}
+static void to_json(json& out, const LinkObservation& link) {
+  out = {{"a", link.a}, {"b", link.b}, {"rail", link.rail}, {"bytes", link.bytes}, {"seconds", link.seconds}};
+  if (link.wrong_results > 0) out["wrong_results"] = link.wrong_results;
+}
+
 json to_json(const FleetObservation& fleet) {
-  json out = {{"schema", kSchema}, {"nodes", json::array()}, {"links", json::array()}};
-  for (const NodeObservation& node : fleet.nodes) out["nodes"].push_back(node_json(node));
-  for (const LinkObservation& link : fleet.links) {
-    out["links"].push_back(
-        {{"a", link.a}, {"b", link.b}, {"rail", link.rail}, {"bytes", link.bytes}, {"seconds", link.seconds}});
-    if (link.wrong_results > 0) out["links"].back()["wrong_results"] = link.wrong_results;
-  }
+  json out = {{"schema", kSchema}, {"nodes", fleet.nodes}, {"links", fleet.links}};
   if (fleet.training) out["training"] = to_json(*fleet.training);
   return out;
 }

@@ -9,14 +9,15 @@ namespace wt {
 
 using nlohmann::json;
 
+static void to_json(json& out, const WorkItem& item) {
+  out = {{"kernel", to_string(item.kernel)},
+         {"pass", to_string(item.pass)},
+         {"dtype", to_string(item.precision)},
+         {"shape", item.shape(0)}};
+}
+
 json to_json(const WorkList& list) {
-  json items = json::array();
-  for (const WorkItem& item : list.items)
-    items.push_back({{"kernel", to_string(item.kernel)},
-                     {"pass", to_string(item.pass)},
-                     {"dtype", to_string(item.precision)},
-                     {"shape", item.shape(0)}});
-  return {{"schema", "windtunnel.work/1"}, {"study", list.study}, {"gpu", list.gpu}, {"items", items}};
+  return {{"schema", "windtunnel.work/1"}, {"study", list.study}, {"gpu", list.gpu}, {"items", list.items}};
 }
 
 WorkList read_work_list(const std::filesystem::path& file) {

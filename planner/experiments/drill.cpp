@@ -60,7 +60,7 @@ int train_with_faults(const fs::path& run_file, const Scenario& scenario, const 
     const auto ended =
         try_trainer({"train", run_file.string(), "-o", place.string(), "--faults", (place / "scenario.yaml").string()},
                     log, limit_s);
-    if (!ended) out.differences.push_back(fmt::format("the run had not ended after {:.0f} s and was killed", limit_s));
+    if (!ended) out.differs("the run had not ended after {:.0f} s and was killed", limit_s);
     const int status = ended.value_or(128 + SIGKILL);
     if (fs::exists(place / kAgentFile)) {
       for (DrillRestart& r : restarts_in(place / kAgentFile)) {
@@ -99,12 +99,11 @@ void judge(const Scenario& scenario, const RunSpec& run, int status, const fs::p
   check_replays(place, run.steps, expect, out);
   check_generations(place, out);
   check_recoveries(place, scenario, out);
-  if ((status == 0) != expect.finishes)
-    out.differences.push_back(
-        expect.finishes ? fmt::format("the run ended with {}: {}", end_text(status), tail_of(place / "log.txt"))
-                        : "the run ended well, which was not expected");
+  if (status == 0 && !expect.finishes) out.differs("the run ended well, which was not expected");
+  if (status != 0 && expect.finishes)
+    out.differs("the run ended with {}: {}", end_text(status), tail_of(place / "log.txt"));
   if (!expect.says.empty() && said_in(place, out).find(expect.says) == std::string::npos)
-    out.differences.push_back(fmt::format("nobody said '{}'", expect.says));
+    out.differs("nobody said '{}'", expect.says);
   if (status == 0 && run.save) check_memory_given_back(place, out);
   if (status == 0) compare_with_undisturbed(undisturbed, place, expect, out);
 }

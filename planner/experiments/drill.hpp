@@ -1,10 +1,13 @@
 // The recovery drill: trains a run undisturbed, then again with a scenario's faults injected into its ranks. Proves
 // that every fault happened, that recovery went as expected, and that nothing was lost.
 #pragma once
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "configs/files/measured_recovery.hpp"
@@ -25,6 +28,10 @@ struct DrillCase {
   Expectation::State compared = Expectation::State::bitwise;
   bool losses_equal = false, samples_equal = false, parameters_equal = false, optimizer_equal = false;
   std::vector<std::string> differences;  ///< everything that is not as expected
+  template <typename... Args>
+  void differs(fmt::format_string<Args...> format, Args&&... args) {
+    differences.push_back(fmt::format(format, std::forward<Args>(args)...));
+  }
   /// The simulated scenario with the times of the other cases. Empty if the case did not recover, if no other did, or
   /// if simulated months do not know its events.
   std::optional<SimulatedScenario> predicted;

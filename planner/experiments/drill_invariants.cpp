@@ -69,15 +69,14 @@ std::pair<json, json> trained_on(const json& row) { return {row.at("samples"), r
 void compare_metrics(const std::vector<json>& expected, const std::vector<json>& found, State state, DrillCase& out) {
   out.samples_equal = expected.size() == found.size();
   out.losses_equal = out.samples_equal && compares_losses(state);
-  if (!out.samples_equal)
-    out.differences.push_back(fmt::format("{} steps instead of {}", found.size(), expected.size()));
+  if (!out.samples_equal) out.differs("{} steps instead of {}", found.size(), expected.size());
   for (std::size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
     if (const std::string other = other_loss(expected[i], found[i], state); !other.empty()) {
-      if (out.losses_equal) out.differences.push_back(fmt::format("step {}: {}", i + 1, other));
+      if (out.losses_equal) out.differs("step {}: {}", i + 1, other);
       out.losses_equal = false;
     }
     if (trained_on(expected[i]) != trained_on(found[i])) {
-      if (out.samples_equal) out.differences.push_back(fmt::format("step {}: other samples", i + 1));
+      if (out.samples_equal) out.differs("step {}: other samples", i + 1);
       out.samples_equal = false;
     }
   }
@@ -90,7 +89,7 @@ void compare_state(const fs::path& undisturbed, const fs::path& place, DrillCase
     const auto it = found.find(key);
     if (it != found.end() && same_bits(values, it->second)) continue;
     bool& equal = is_optimizer_key(key) ? out.optimizer_equal : out.parameters_equal;
-    if (equal) out.differences.push_back(key + " differs");
+    if (equal) out.differs("{} differs", key);
     equal = false;
   }
 }
@@ -109,12 +108,12 @@ void check_changed(const fs::path& undisturbed, const fs::path& place, DrillCase
   const auto before = static_cast<std::size_t>(std::max<std::int64_t>(0, first_struck(place) - 1));
   for (std::size_t i = 0; i < std::min({before, expected.size(), found.size()}); ++i)
     if (const std::string other = other_loss(expected[i], found[i], State::bitwise); !other.empty())
-      return out.differences.push_back(fmt::format("step {}, before the fault: {}", i + 1, other));
+      return out.differs("step {}, before the fault: {}", i + 1, other);
   DrillCase states;  // whose differences are wanted
   compare_state(undisturbed, place, states);
   out.parameters_equal = states.parameters_equal, out.optimizer_equal = states.optimizer_equal;
   if (states.parameters_equal && states.optimizer_equal)
-    out.differences.push_back("the state at the end is that of the undisturbed run: the fault changed nothing");
+    out.differs("the state at the end is that of the undisturbed run: the fault changed nothing");
 }
 
 /// Process ids whose command line names the folder.
@@ -135,8 +134,7 @@ std::vector<std::string> processes_of(const fs::path& folder) {
 
 template <typename T>
 void expect_equal(const std::string& what, const std::optional<T>& expected, const T& found, DrillCase& out) {
-  if (expected && *expected != found)
-    out.differences.push_back(fmt::format("{}: {}, expected {}", what, found, *expected));
+  if (expected && *expected != found) out.differs("{}: {}, expected {}", what, found, *expected);
 }
 
 /// Checks one value per recovery, in order. Recoveries without a value are not checked.
@@ -144,8 +142,7 @@ template <typename T, typename Of>
 void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase& out, Of&& of) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (i >= out.restarts.size())
-      return out.differences.push_back(
-          fmt::format("{}: there were {} recoveries, not {}", what, out.restarts.size(), expected.size()));
+      return out.differs("{}: there were {} recoveries, not {}", what, out.restarts.size(), expected.size());
     expect_equal(expected.size() > 1 ? fmt::format("recovery {}: {}", i + 1, what) : what, std::optional(expected[i]),
                  of(out.restarts[i]), out);
   }
@@ -154,18 +151,16 @@ void expect_of_each(const char* what, const std::vector<T>& expected, DrillCase&
 /// Excluded nodes must be as expected. Without an expectation, only nodes with faults may be excluded.
 void check_excluded(const fs::path& place, const Expectation& expect, DrillCase& out) {
   if (!fs::exists(place / kAgentFile)) {
-    if (expect.excluded) out.differences.push_back("no agent.json, which tells of excluded nodes");
+    if (expect.excluded) out.differs("no agent.json, which tells of excluded nodes");
     return;
   }
   const auto excluded = read_json(place / kAgentFile).at("excluded").get<std::vector<std::int64_t>>();
   if (expect.excluded && excluded != *expect.excluded)
-    out.differences.push_back(
-        fmt::format("excluded nodes: {}, expected {}", json(excluded).dump(), json(*expect.excluded).dump()));
+    out.differs("excluded nodes: {}, expected {}", json(excluded).dump(), json(*expect.excluded).dump());
   std::set<std::int64_t> with_faults;
   for (const json& line : read_lines(place / kStrikesFile)) with_faults.insert(line.at("node").get<std::int64_t>());
   for (const std::int64_t node : excluded)
-    if (!expect.excluded && !with_faults.contains(node))
-      out.differences.push_back(fmt::format("node {} is excluded, which was not hit", node));
+    if (!expect.excluded && !with_faults.contains(node)) out.differs("node {} is excluded, which was not hit", node);
 }
 
 /// The last step done between two times; empty if there is none.
@@ -191,20 +186,18 @@ void check_replays(const fs::path& place, std::int64_t steps, const Expectation&
   std::map<std::int64_t, json> by_step;
   for (std::size_t i = 0; i < committed.size(); ++i) {
     if (committed[i].at("step") != i + 1)
-      out.differences.push_back(
-          fmt::format("line {} of metrics.jsonl is of step {}", i + 1, committed[i].at("step").get<std::int64_t>()));
+      out.differs("line {} of metrics.jsonl is of step {}", i + 1, committed[i].at("step").get<std::int64_t>());
     by_step[committed[i].at("step")] = committed[i];
   }
   if (expect.finishes && static_cast<std::int64_t>(committed.size()) != steps)
-    out.differences.push_back(fmt::format("{} of {} steps were done", committed.size(), steps));
+    out.differs("{} of {} steps were done", committed.size(), steps);
   out.steps_lost = static_cast<std::int64_t>(before.size());
   for (const json& row : before) {
     const std::int64_t step = row.at("step");
     if (!by_step.count(step)) continue;  // the run ended before it repeated this step
     if (const std::string other = other_loss(row, by_step[step], expect.state); !other.empty())
-      out.differences.push_back(fmt::format("step {}, done again: {}", step, other));
-    if (trained_on(row) != trained_on(by_step[step]))
-      out.differences.push_back(fmt::format("step {}, done again: other samples", step));
+      out.differs("step {}, done again: {}", step, other);
+    if (trained_on(row) != trained_on(by_step[step])) out.differs("step {}, done again: other samples", step);
   }
   expect_equal("steps lost", expect.steps_lost, out.steps_lost, out);
 }
@@ -218,8 +211,7 @@ void check_generations(const fs::path& place, DrillCase& out) {
     const double at = row.at("unix_s");
     if (next == starts.begin() || at < (next - 1)->at("connected_unix_s") ||
         (next != starts.end() && at > next->at("connected_unix_s")))
-      return out.differences.push_back(
-          fmt::format("step {} was not done by the last ranks that came to it", row.at("step").get<std::int64_t>()));
+      return out.differs("step {} was not done by the last ranks that came to it", row.at("step").get<std::int64_t>());
   }
   std::vector<json> done = read_lines(place / kReplayedFile);
   const auto replayed = static_cast<std::int64_t>(done.size());
@@ -231,15 +223,13 @@ void check_generations(const fs::path& place, DrillCase& out) {
     lost += last.value_or(before.at("resumed_after")) - start.at("resumed_after").get<std::int64_t>();
   }
   if (lost != replayed)
-    out.differences.push_back(
-        fmt::format("{} steps were done again, and {} lie between checkpoints and failures", replayed, lost));
+    out.differs("{} steps were done again, and {} lie between checkpoints and failures", replayed, lost);
 }
 
 void check_memory_given_back(const fs::path& place, DrillCase& out) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(place / kNodesFolder, none))
-    out.differences.push_back(
-        fmt::format("{} is left behind: the run is over, and saved", fs::relative(entry.path(), place).string()));
+    out.differs("{} is left behind: the run is over, and saved", fs::relative(entry.path(), place).string());
 }
 
 void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase& out) {
@@ -256,18 +246,15 @@ void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase
                                         {"start", p.start_s},
                                         {"load", p.load_s},
                                         {"first step", p.first_step_s}})
-      if (seconds < 0) out.differences.push_back(fmt::format("the phase '{}' took {:.3f} s", name, seconds));
+      if (seconds < 0) out.differs("the phase '{}' took {:.3f} s", name, seconds);
     if (expect.within_s && p.recovery_s() > *expect.within_s)
-      out.differences.push_back(
-          fmt::format("recovery took {:.1f} s, expected within {:g} s", p.recovery_s(), *expect.within_s));
+      out.differs("recovery took {:.1f} s, expected within {:g} s", p.recovery_s(), *expect.within_s);
   }
   // A recovery cut short by another failure has no phases. The last one must reach its first step.
   if (expect.within_s && (out.restarts.empty() || !out.restarts.back().phases))
-    out.differences.push_back(
-        fmt::format("no recovery was measured to its first step, expected within {:g} s", *expect.within_s));
+    out.differs("no recovery was measured to its first step, expected within {:g} s", *expect.within_s);
   if (!expect.restarts && restarts + out.relaunches > faults + std::min(returns, faults))
-    out.differences.push_back(
-        fmt::format("{} restarts and relaunches after {} faults", restarts + out.relaunches, faults));
+    out.differs("{} restarts and relaunches after {} faults", restarts + out.relaunches, faults);
   expect_equal("restarts", expect.restarts, restarts, out);
   expect_equal("relaunches", std::optional(expect.relaunches), out.relaunches, out);
   expect_of_each("resumed after step", expect.resumed_after, out,
@@ -281,11 +268,10 @@ void check_recoveries(const fs::path& place, const Scenario& scenario, DrillCase
 void check_nothing_left(const fs::path& place, DrillCase& out) {
   constexpr int kTenths = 50;  // killed processes need time to end
   for (int tenth = 0; tenth < kTenths && !processes_of(place).empty(); ++tenth) usleep(100'000);
-  for (const std::string& pid : processes_of(place))
-    out.differences.push_back(fmt::format("process {} is left behind", pid));
+  for (const std::string& pid : processes_of(place)) out.differs("process {} is left behind", pid);
   for (const auto& entry : fs::recursive_directory_iterator(place))
     if (const std::string extension = entry.path().extension().string(); extension == ".partial" || extension == ".tmp")
-      out.differences.push_back(fmt::format("{} is left behind", fs::relative(entry.path(), place).string()));
+      out.differs("{} is left behind", fs::relative(entry.path(), place).string());
 }
 
 }  // namespace wt

@@ -198,8 +198,7 @@ double total_recovery_s(const std::vector<DrillRestart>& restarts) {
 }
 
 RecoveryPhases phases_of(const SimulatedScenario& simulated) {
-  RecoveryPhases out;
-  out.detect_s = 0;
+  RecoveryPhases out{.detect_s = 0};
   for (const SimulatedFault& s : simulated.faults) {
     if (s.restarts == 0) continue;
     *out.detect_s += s.detect_s + s.planned_s;
@@ -213,8 +212,7 @@ RecoveryPhases phases_of(const SimulatedScenario& simulated) {
 }
 
 std::optional<RecoveryPhases> phases_of(const std::vector<DrillRestart>& restarts) {
-  RecoveryPhases out;
-  out.detect_s = 0;
+  RecoveryPhases out{.detect_s = 0};
   for (const DrillRestart& r : restarts) {
     if (r.rejoins()) continue;
     if (!r.phases) return std::nullopt;

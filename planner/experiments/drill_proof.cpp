@@ -232,7 +232,7 @@ void prove_faults(const Scenario& scenario, const RunSpec& run, const fs::path& 
       const std::string text = event_text(e) + (generation > 0 ? fmt::format(", generation {}", generation) : "");
       const auto injected = lines_of(lines, i, generation);
       if (!injected) {
-        out.differences.push_back(text + " was never injected");
+        out.differs("{} was never injected", text);
         continue;
       }
       const DrillRestart* end = end_after(out.restarts, generation, injected->first_unix_s);
@@ -240,16 +240,15 @@ void prove_faults(const Scenario& scenario, const RunSpec& run, const fs::path& 
           wrongly_affected_ranks(e, *injected, domain_ranks(e, generation, scenario, run, out.restarts));
       if (missing.empty()) missing = missing_proof(e, *injected, end, run, place);
       if (!missing.empty())
-        out.differences.push_back(fmt::format("{}: not proved: {}", text, missing));
+        out.differs("{}: not proved: {}", text, missing);
       else
         out.proofs.push_back(text);
       if (end && blames_another(e, *injected, *end, run.dist_timeout_s))
-        out.differences.push_back(fmt::format("{}: rank {} is blamed, which was not hit: {}", text,
-                                              fmt::join(end->blamed, " "),
-                                              end->message.empty() ? end->cause : end->message));
+        out.differs("{}: rank {} is blamed, which was not hit: {}", text, fmt::join(end->blamed, " "),
+                    end->message.empty() ? end->cause : end->message);
       if (end && e.detected_within_s && end->detected_unix_s - injected->first_unix_s > *e.detected_within_s)
-        out.differences.push_back(fmt::format("{}: noticed after {:.1f} s, not within {:g} s", text,
-                                              end->detected_unix_s - injected->first_unix_s, *e.detected_within_s));
+        out.differs("{}: noticed after {:.1f} s, not within {:g} s", text,
+                    end->detected_unix_s - injected->first_unix_s, *e.detected_within_s);
     }
   }
 }

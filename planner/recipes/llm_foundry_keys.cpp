@@ -1,7 +1,6 @@
 // All other keys of an LLM Foundry recipe, one by one: keys of TrainConfig (llmfoundry/utils/config_utils.py) and of
 // the recipes in scripts/train (0.22.0).
 
-#include <algorithm>
 #include <regex>
 
 #include "configs/base/nearest.hpp"
@@ -12,162 +11,129 @@ namespace {
 
 enum class FoundryAction { ignored, later, refused };
 
-/// A `key` that ends with a dot stands for all keys below it. A refused key may have the value `allowed`.
-struct FoundryKey {
-  const char* key;
+/// Keys with one reason. A key that ends with a dot or an underscore stands for all keys that begin so; the longest one
+/// counts. A refused key may have the value `allowed`.
+struct FoundryKeys {
   FoundryAction action;
   const char* reason;
+  std::vector<std::string> keys;
   const char* allowed = nullptr;
 };
 
-const std::vector<FoundryKey>& foundry_keys() {
-  using enum FoundryAction;
-  const char *const
-      kernels = "our trainer chooses its kernels",
-      *const start = "weights are drawn rank by rank",
-      *const fsdp = "our trainer shards, gathers and prefetches in its own way",
-      *const loader = "our loader reads shards without worker processes",
-      *const shown = "progress is shown on a terminal alone", *const measured = "metrics.jsonl has it in any case",
-      *const allocator = "our trainer sets no allocator options", *const access = "nothing is downloaded by name",
-      *const loader_keys = "no key of the run file takes it", *const tokens = "data are tokenized already",
-      *const documents = "attention separates packed finetuning examples alone",
-      *const decoder = "our models are decoders", *const padding = "padding changes no loss",
-      *const packed = "examples are read from MDS: windtunnel data pack --samples finetune",
-      *const dropout = "our models have none";
-  static const std::vector<FoundryKey> keys{
-      {"variables.", ignored, nullptr},  // already substituted by resolve_references()
-      {"tokenizer.", ignored, tokens},
-      // model
-      {"model.init_device", ignored, start},
-      {"model.init_config.", ignored, "weights are drawn as GPT-2's"},
-      {"model.attn_config.attn_impl", ignored, kernels},
-      {"model.attn_config.fused_qkv", ignored, kernels},
-      {"model.attn_config.rope_impl", ignored, kernels},
-      {"model.attn_config.rope_dail_config.", ignored, kernels},
-      {"model.use_flash_attention_2", ignored, kernels},
-      {"model.attn_implementation", ignored, kernels},
-      {"model.loss_fn", ignored, kernels},
-      {"model.ffn_config.mlp_impl", ignored, kernels},
-      {"model.ffn_config.memory_optimized_mlp", ignored, kernels},
-      {"model.ffn_config.moe_lbl_in_fp32", ignored, "our balancing loss is in fp32"},
-      {"model.ffn_config.moe_weight_parallelism", refused, "our experts are sharded", "false"},
-      {"model.use_auth_token", ignored, access},
-      {"model.trust_remote_code", ignored, "no code of a model is run"},
-      {"model.use_cache", ignored, "training keeps no keys"},
-      {"model.use_train_metrics", ignored, measured},
-      {"model.additional_train_metrics", ignored, measured},
-      {"model.use_pad_tok_in_ffn", ignored, "sequences are full"},
-      {"model.config_overrides", ignored, "it is empty"},
-      {"model.config_overrides.attn_config.attn_impl", ignored, kernels},
-      {"model.config_overrides.max_seq_len", ignored, "max_seq_len says it"},
-      {"model.config_overrides.max_position_embeddings", ignored, "max_seq_len says it"},
-      {"model.config_overrides.n_positions", ignored, "max_seq_len says it"},
-      {"model.config_overrides.attn_config.attn_uses_sequence_id", refused, documents, "false"},
-      {"model.config_overrides.", refused, "give the changed config.json with --model"},
-      {"model.peft_config.", refused, "an mpt_causal_lm takes no adapter; load its weights as hf_causal_lm"},
-      {"model.attn_config.attn_uses_sequence_id", refused, documents, "false"},
-      {"model.attn_config.attn_pdrop", refused, dropout, "0"},
-      {"model.resid_pdrop", refused, dropout, "0"},
-      {"model.emb_pdrop", refused, dropout, "0"},
-      {"model.attn_config.softmax_scale", refused, "ours is 1 / sqrt(head_dim)"},
-      {"model.attn_config.attn_logit_softcapping", refused, "our attention has none"},
-      {"model.final_logit_softcapping", refused, "our head has none"},
-      {"model.logit_scale", refused, "our head has none"},
-      {"model.embedding_fraction", refused, "our embedding has none", "1"},
-      {"model.fc_type", refused, "our products are LibTorch's", "torch"},
-      {"model.fc_type.name", refused, "our products are LibTorch's", "torch"},
-      {"model.block_overrides.", refused, "our MPT layers are alike"},
-      {"model.ffn_config.moe_jitter_eps", refused, "our router has none", "0"},
-      // sharding
-      {"fsdp_config.activation_checkpointing_reentrant", ignored, "recompute is the same either way"},
-      {"fsdp_config.limit_all_gathers", ignored, fsdp},
-      {"fsdp_config.backward_prefetch", ignored, fsdp},
-      {"fsdp_config.forward_prefetch", ignored, fsdp},
-      {"fsdp_config.sync_module_states", ignored, start},
-      {"fsdp_config.use_orig_params", ignored, fsdp},
-      {"fsdp_config.verbose", ignored, shown},
-      {"fsdp_config.keep_low_precision_grads", ignored, "gradients are kept in fp32"},
-      {"fsdp_config.load_monolith_rank0_only", ignored, "checkpoints are read in parts"},
-      {"fsdp_config.load_planner", ignored, "checkpoints are read in parts"},
-      {"fsdp_config.state_dict_type", refused, "our checkpoints are sharded", "sharded"},
-      {"fsdp_config.sharded_ckpt_prefix_dir", ignored, "checkpoints lie in the output folder"},
-      {"fsdp_config.te_", refused, "fp8 is not trained"},
-      {"tp_config.", refused, "our trainer has no tensor parallelism"},
-      // data
-      {"train_loader.name", later, "data are a packed MDS data set"},
-      {"train_loader.drop_last", ignored, "a step needs all of its samples"},
-      {"train_loader.num_workers", ignored, loader},
-      {"train_loader.pin_memory", ignored, loader},
-      {"train_loader.prefetch_factor", ignored, loader},
-      {"train_loader.persistent_workers", ignored, loader},
-      {"train_loader.timeout", ignored, loader},
-      {"train_loader.dataset.max_seq_len", ignored, "max_seq_len says it"},
-      {"train_loader.dataset.decoder_only_format", refused, decoder, "true"},
-      {"train_loader.dataset.allow_pad_trimming", ignored, padding},
-      {"train_loader.dataset.hf_name", later, packed},
-      {"train_loader.dataset.", later, loader_keys},
-      {"train_subset_num_batches", refused, "our run ends by max_duration", "-1"},
-      {"spin_dataloaders", ignored, "a run goes on at its sample without drawing those before"},
-      {"eval_loader.drop_last", ignored, "every sample counts once"},
-      {"eval_loader.dataset.decoder_only_format", refused, decoder, "true"},
-      {"eval_loader.dataset.allow_pad_trimming", ignored, padding},
-      {"eval_loader.dataset.packing_ratio", ignored, "every example is evaluated alone"},
-      {"eval_loader.", later, loader_keys},
-      {"eval_loader", later, loader_keys},
-      {"eval_interval", later, loader_keys},
-      {"eval_first", later, loader_keys},
-      {"eval_subset_num_batches", later, loader_keys},
-      {"device_eval_batch_size", later, loader_keys},
-      {"icl_tasks", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"icl_tasks.", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"icl_tasks_str", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"icl_seq_len", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"icl_subset_num_batches", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"eval_gauntlet", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"eval_gauntlet.", later, "tasks are scored on the exported weights (lm-eval)"},
-      {"eval_gauntlet_str", later, "tasks are scored on the exported weights (lm-eval)"},
-      // training
-      {"accumulate_train_batch_on_tokens", refused, "our loss is the mean over tokens", "true"},
-      {"optimizer.eps", ignored, "Lion has none"},
-      {"algorithms.", refused, "our trainer has gradient_clipping alone"},
-      {"compile_config.", ignored, kernels},
-      {"code_paths", refused, "no code of a recipe is run"},
-      {"profiler.", ignored, "windtunnel train --profile records a profile"},
-      // checkpoints
-      {"save_folder", ignored, "checkpoints lie in the output folder"},
-      {"save_overwrite", ignored, "an earlier run is moved aside, never replaced"},
-      {"save_weights_only", refused, "our checkpoints have the whole state", "false"},
-      {"save_filename", ignored, "checkpoints have names of their own"},
-      {"save_latest_filename", ignored, "checkpoints have names of their own"},
-      {"save_ignore_keys", refused, "our checkpoints have the whole state"},
-      {"load_weights_only", refused, "load_path gives weights alone", "true"},
-      {"load_strict_model_weights", refused, "all weights must be there", "true"},
-      {"load_ignore_keys", refused, "load_path gives weights alone"},
-      {"only_hf_checkpoint", refused, "a run saves its state", "false"},
-      {"only_composer_checkpoint", ignored, "an export is written where hf_checkpointer says"},
-      {"callbacks.hf_checkpointer.", ignored, "weights are exported once, at the end"},
-      // output during a run
-      {"progress_bar", ignored, shown},
-      {"log_to_console", ignored, shown},
-      {"console_log_interval", ignored, shown},
-      {"log_config", ignored, "the output folder has run.yaml"},
-      {"python_log_level", ignored, shown},
-      {"callbacks.speed_monitor", ignored, measured},
-      {"callbacks.speed_monitor.", ignored, measured},
-      {"callbacks.lr_monitor", ignored, measured},
-      {"callbacks.memory_monitor", ignored, measured},
-      {"callbacks.runtime_estimator", ignored, measured},
-      {"callbacks.scheduled_gc", ignored, "nothing here collects garbage"},
-      {"callbacks.scheduled_gc.", ignored, "nothing here collects garbage"},
-      {"callbacks.", later, "no callback of ours does it"},
-      {"loggers.", later, "MLflow and TensorBoard are taken, with their own keys"},
-      {"max_split_size_mb", ignored, allocator},
-      {"expandable_segments", ignored, allocator},
-      {"cuda_load_lazy", ignored, allocator},
-      {"metadata.", ignored, "nothing reads it"},
-      {"flatten_metadata", ignored, "nothing reads it"}};
-  return keys;
-}
+using enum FoundryAction;
+const std::vector<FoundryKeys> kFoundryKeys{
+    {ignored, nullptr, {"variables."}},  // already substituted by resolve_references()
+    {ignored, "data are tokenized already", {"tokenizer."}},
+    // model
+    {ignored, "weights are drawn rank by rank", {"model.init_device"}},
+    {ignored, "weights are drawn as GPT-2's", {"model.init_config."}},
+    {ignored,
+     "our trainer chooses its kernels",
+     {"model.attn_config.attn_impl", "model.attn_config.fused_qkv", "model.attn_config.rope_impl",
+      "model.attn_config.rope_dail_config.", "model.use_flash_attention_2", "model.attn_implementation",
+      "model.loss_fn", "model.ffn_config.mlp_impl", "model.ffn_config.memory_optimized_mlp",
+      "model.config_overrides.attn_config.attn_impl"}},
+    {ignored, "our balancing loss is in fp32", {"model.ffn_config.moe_lbl_in_fp32"}},
+    {refused, "our experts are sharded", {"model.ffn_config.moe_weight_parallelism"}, "false"},
+    {ignored, "nothing is downloaded by name", {"model.use_auth_token"}},
+    {ignored, "no code of a model is run", {"model.trust_remote_code"}},
+    {ignored, "training keeps no keys", {"model.use_cache"}},
+    {ignored, "metrics.jsonl has it in any case", {"model.use_train_metrics", "model.additional_train_metrics"}},
+    {ignored, "sequences are full", {"model.use_pad_tok_in_ffn"}},
+    {ignored, "it is empty", {"model.config_overrides"}},
+    {ignored,
+     "max_seq_len says it",
+     {"model.config_overrides.max_seq_len", "model.config_overrides.max_position_embeddings",
+      "model.config_overrides.n_positions"}},
+    {refused,
+     "attention separates packed finetuning examples alone",
+     {"model.config_overrides.attn_config.attn_uses_sequence_id", "model.attn_config.attn_uses_sequence_id"},
+     "false"},
+    {refused, "give the changed config.json with --model", {"model.config_overrides."}},
+    {refused, "an mpt_causal_lm takes no adapter; load its weights as hf_causal_lm", {"model.peft_config."}},
+    {refused, "our models have none", {"model.attn_config.attn_pdrop", "model.resid_pdrop", "model.emb_pdrop"}, "0"},
+    {refused, "ours is 1 / sqrt(head_dim)", {"model.attn_config.softmax_scale"}},
+    {refused, "our attention has none", {"model.attn_config.attn_logit_softcapping"}},
+    {refused, "our head has none", {"model.final_logit_softcapping", "model.logit_scale"}},
+    {refused, "our embedding has none", {"model.embedding_fraction"}, "1"},
+    {refused, "our products are LibTorch's", {"model.fc_type", "model.fc_type.name"}, "torch"},
+    {refused, "our MPT layers are alike", {"model.block_overrides."}},
+    {refused, "our router has none", {"model.ffn_config.moe_jitter_eps"}, "0"},
+    // sharding
+    {ignored, "recompute is the same either way", {"fsdp_config.activation_checkpointing_reentrant"}},
+    {ignored,
+     "our trainer shards, gathers and prefetches in its own way",
+     {"fsdp_config.limit_all_gathers", "fsdp_config.backward_prefetch", "fsdp_config.forward_prefetch",
+      "fsdp_config.use_orig_params"}},
+    {ignored, "weights are drawn rank by rank", {"fsdp_config.sync_module_states"}},
+    {ignored, "progress is shown on a terminal alone", {"fsdp_config.verbose"}},
+    {ignored, "gradients are kept in fp32", {"fsdp_config.keep_low_precision_grads"}},
+    {ignored, "checkpoints are read in parts", {"fsdp_config.load_monolith_rank0_only", "fsdp_config.load_planner"}},
+    {refused, "our checkpoints are sharded", {"fsdp_config.state_dict_type"}, "sharded"},
+    {ignored, "checkpoints lie in the output folder", {"fsdp_config.sharded_ckpt_prefix_dir"}},
+    {refused, "fp8 is not trained", {"fsdp_config.te_"}},
+    {refused, "our trainer has no tensor parallelism", {"tp_config."}},
+    // data
+    {later, "data are a packed MDS data set", {"train_loader.name"}},
+    {ignored, "a step needs all of its samples", {"train_loader.drop_last"}},
+    {ignored,
+     "our loader reads shards without worker processes",
+     {"train_loader.num_workers", "train_loader.pin_memory", "train_loader.prefetch_factor",
+      "train_loader.persistent_workers", "train_loader.timeout"}},
+    {ignored, "max_seq_len says it", {"train_loader.dataset.max_seq_len"}},
+    {refused,
+     "our models are decoders",
+     {"train_loader.dataset.decoder_only_format", "eval_loader.dataset.decoder_only_format"},
+     "true"},
+    {ignored,
+     "padding changes no loss",
+     {"train_loader.dataset.allow_pad_trimming", "eval_loader.dataset.allow_pad_trimming"}},
+    {later, "examples are read from MDS: windtunnel data pack --samples finetune", {"train_loader.dataset.hf_name"}},
+    {later,
+     "no key of the run file takes it",
+     {"train_loader.dataset.", "eval_loader.", "eval_loader", "eval_interval", "eval_first", "eval_subset_num_batches",
+      "device_eval_batch_size"}},
+    {refused, "our run ends by max_duration", {"train_subset_num_batches"}, "-1"},
+    {ignored, "a run goes on at its sample without drawing those before", {"spin_dataloaders"}},
+    {ignored, "every sample counts once", {"eval_loader.drop_last"}},
+    {ignored, "every example is evaluated alone", {"eval_loader.dataset.packing_ratio"}},
+    {later,
+     "tasks are scored on the exported weights (lm-eval)",
+     {"icl_tasks", "icl_tasks.", "icl_tasks_str", "icl_seq_len", "icl_subset_num_batches", "eval_gauntlet",
+      "eval_gauntlet.", "eval_gauntlet_str"}},
+    // training
+    {refused, "our loss is the mean over tokens", {"accumulate_train_batch_on_tokens"}, "true"},
+    {ignored, "Lion has none", {"optimizer.eps"}},
+    {refused, "our trainer has gradient_clipping alone", {"algorithms."}},
+    {ignored, "our trainer chooses its kernels", {"compile_config."}},
+    {refused, "no code of a recipe is run", {"code_paths"}},
+    {ignored, "windtunnel train --profile records a profile", {"profiler."}},
+    // checkpoints
+    {ignored, "checkpoints lie in the output folder", {"save_folder"}},
+    {ignored, "an earlier run is moved aside, never replaced", {"save_overwrite"}},
+    {refused, "our checkpoints have the whole state", {"save_weights_only"}, "false"},
+    {ignored, "checkpoints have names of their own", {"save_filename", "save_latest_filename"}},
+    {refused, "our checkpoints have the whole state", {"save_ignore_keys"}},
+    {refused, "load_path gives weights alone", {"load_weights_only"}, "true"},
+    {refused, "all weights must be there", {"load_strict_model_weights"}, "true"},
+    {refused, "load_path gives weights alone", {"load_ignore_keys"}},
+    {refused, "a run saves its state", {"only_hf_checkpoint"}, "false"},
+    {ignored, "an export is written where hf_checkpointer says", {"only_composer_checkpoint"}},
+    {ignored, "weights are exported once, at the end", {"callbacks.hf_checkpointer."}},
+    // output during a run
+    {ignored,
+     "progress is shown on a terminal alone",
+     {"progress_bar", "log_to_console", "console_log_interval", "python_log_level"}},
+    {ignored, "the output folder has run.yaml", {"log_config"}},
+    {ignored,
+     "metrics.jsonl has it in any case",
+     {"callbacks.speed_monitor", "callbacks.speed_monitor.", "callbacks.lr_monitor", "callbacks.memory_monitor",
+      "callbacks.runtime_estimator"}},
+    {ignored, "nothing here collects garbage", {"callbacks.scheduled_gc", "callbacks.scheduled_gc."}},
+    {later, "no callback of ours does it", {"callbacks."}},
+    {later, "MLflow and TensorBoard are taken, with their own keys", {"loggers."}},
+    {ignored, "our trainer sets no allocator options", {"max_split_size_mb", "expandable_segments", "cuda_load_lazy"}},
+    {ignored, "nothing reads it", {"metadata.", "flatten_metadata"}}};
 
 /// Removes positions in lists: "eval_loader.label" for "eval_loader[1].label" and "eval_loaders[1].label".
 std::string without_places(const std::string& key) {
@@ -175,9 +141,17 @@ std::string without_places(const std::string& key) {
   return std::regex_replace(key, place, "$1");
 }
 
-bool stands_for(const FoundryKey& row, const std::string& key) {
-  const std::string pattern = row.key;
-  return pattern.ends_with('.') || pattern.ends_with('_') ? key.starts_with(pattern) : key == pattern;
+bool is_prefix(const std::string& key) { return key.ends_with('.') || key.ends_with('_'); }
+
+/// nullptr if no key stands for it.
+const FoundryKeys* reason_for(const std::string& name) {
+  const FoundryKeys* found = nullptr;
+  std::size_t longest = 0;
+  for (const FoundryKeys& row : kFoundryKeys)
+    for (const std::string& key : row.keys)
+      if (key.size() > longest && (is_prefix(key) ? name.starts_with(key) : name == key))
+        found = &row, longest = key.size();
+  return found;
 }
 
 std::string value_in_words(const Settings::Value& value) {
@@ -194,10 +168,8 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
 
 [[noreturn]] void fail_unknown_key(const RecipeReading& reading, const std::string& key) {
   std::vector<std::string> known;
-  for (const FoundryKey& row : foundry_keys()) {
-    known.emplace_back(row.key);
-    if (known.back().ends_with('.') || known.back().ends_with('_')) known.back().pop_back();
-  }
+  for (const FoundryKeys& row : kFoundryKeys)
+    for (const std::string& each : row.keys) known.push_back(each.substr(0, each.size() - (is_prefix(each) ? 1 : 0)));
   for (const Settings::Entry& entry : reading.in.entries())
     if (reading.in.was_read(entry.key)) known.push_back(entry.key);
   reading.in.fail(key, "found a key that LLM Foundry 0.22.0 has not{}; fix it, or put it under variables",
@@ -209,10 +181,8 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
 void account_for_foundry_keys(RecipeReading& reading) {
   for (const Settings::Entry& entry : reading.in.entries()) {
     if (reading.in.was_read(entry.key)) continue;
-    const std::string name = without_places(entry.key);
-    const auto row = std::find_if(foundry_keys().begin(), foundry_keys().end(),
-                                  [&](const FoundryKey& each) { return stands_for(each, name); });
-    if (row == foundry_keys().end()) {
+    const FoundryKeys* row = reason_for(without_places(entry.key));
+    if (row == nullptr) {
       if (entry.value.is_null() || entry.value == Settings::Value::object()) continue;  // has no value
       fail_unknown_key(reading, entry.key);
     }

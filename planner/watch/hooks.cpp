@@ -105,8 +105,7 @@ void check_words(YamlMap& map, HookKind kind, const std::vector<std::string>& wo
 }
 
 HookCommand read_hook(YamlMap map, HookKind kind) {
-  HookCommand out;
-  out.words = map.texts("command");
+  HookCommand out{.words = map.texts("command")};
   check_words(map, kind, out.words);
   if (const std::filesystem::path program = out.words[0]; program.has_parent_path() && program.is_relative())
     out.words[0] = std::filesystem::absolute(map.file().parent_path() / program).lexically_normal().string();

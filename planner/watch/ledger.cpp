@@ -24,8 +24,7 @@ WT_TO_JSON(CordonedNode, unix_s, back)
 namespace {
 
 WatchSignal signal_from(const JsonReader& in) {
-  WatchSignal out;
-  out.rule = in.at("rule").string();
+  WatchSignal out{.rule = in.at("rule").string()};
   const auto metric = metric_from(in.at("metric").string());
   if (!metric) in.at("metric").fail(in.at("metric").string(), "a metric of the rules");
   out.metric = *metric;

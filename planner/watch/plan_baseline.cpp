@@ -73,14 +73,12 @@ std::optional<ObservedRun> observe_run(const TrainingObservation& run, const std
   for (auto step = run.steps.end() - static_cast<std::ptrdiff_t>(window); step != run.steps.end(); ++step)
     times.push_back(step->step_s);
   const double wall_s = run.steps.back().unix_s - (run.steps.front().unix_s - run.steps.front().step_s);
-  ObservedRun out;
-  out.step_s = median(times);
-  out.exposed_communication_s = last_median(run.steps, window, &TrainingStep::exposed_communication_s);
-  out.peak_bytes = last_median(run.steps, window, &TrainingStep::peak_tensor_bytes);
-  out.imbalance = last_median(run.steps, window, &TrainingStep::expert_imbalance);
-  out.load_batch_s = read_load_batch(run_folder / "timeline.json");
-  out.goodput = wall_s > 0 ? std::min(1.0, productive_s / wall_s) : 1;
-  return out;
+  return ObservedRun{.step_s = median(times),
+                     .exposed_communication_s = last_median(run.steps, window, &TrainingStep::exposed_communication_s),
+                     .peak_bytes = last_median(run.steps, window, &TrainingStep::peak_tensor_bytes),
+                     .imbalance = last_median(run.steps, window, &TrainingStep::expert_imbalance),
+                     .load_batch_s = read_load_batch(run_folder / "timeline.json"),
+                     .goodput = wall_s > 0 ? std::min(1.0, productive_s / wall_s) : 1};
 }
 
 PlanDrift plan_drift(const PlannedRun& plan, const ObservedRun& run) {

@@ -23,8 +23,7 @@ std::int64_t count(const BatchRange& range) { return range.last - range.first + 
 }  // namespace
 
 RollbackTargets read_rollback_targets(const std::filesystem::path& run_folder) try {
-  RollbackTargets out;
-  out.skipped = read_run(run_folder / "run.yaml").resilience.skipped;
+  RollbackTargets out{.skipped = read_run(run_folder / "run.yaml").resilience.skipped};
   for (const auto& folder : checkpoint_folders(run_folder / "checkpoints"))
     if (const auto step = step_of(folder)) out.checkpoints.push_back(*step);
   return out;

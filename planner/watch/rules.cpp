@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 
+#include "configs/base/enum_words.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
@@ -18,8 +18,7 @@ constexpr std::int64_t kMostSteps = 10'000;
 
 template <typename Enum>
 Enum word_of(YamlMap& map, const std::string& key, const std::vector<std::string>& words) {
-  const std::string found = map.choice(key, words);
-  return static_cast<Enum>(std::ranges::find(words, found) - words.begin());
+  return *enumerator_of<Enum>(map.choice(key, words), words);
 }
 
 double time_above_0(YamlMap& map, const std::string& key) {
@@ -37,9 +36,7 @@ void check_reference(YamlMap& map, const SignalRule& rule) {
 }
 
 SignalRule read_rule(YamlMap map) {
-  SignalRule out;
-  out.name = map.text("name");
-  out.metric = word_of<WatchedMetric>(map, "metric", kMetrics);
+  SignalRule out{.name = map.text("name"), .metric = word_of<WatchedMetric>(map, "metric", kMetrics)};
   if (map.has("above") == map.has("below"))
     map.fail("above",
              fmt::format("found {} of above and below, needs exactly one", map.has("above") ? "both" : "neither"));
@@ -59,8 +56,7 @@ SignalRule read_rule(YamlMap map) {
 
 /// `skip: least` skips one batch, which tells the trainer how far to go back.
 RollbackRule read_rollback(YamlMap map) {
-  RollbackRule out;
-  out.margin = map.integer("margin", 1, kMostSteps);
+  RollbackRule out{.margin = map.integer("margin", 1, kMostSteps)};
   out.skip.reset();
   if (const std::string skip = map.text("skip"); skip != "least") {
     if (skip.empty() || skip.find_first_not_of("0123456789") != std::string::npos)
@@ -90,8 +86,7 @@ bool is_loss_metric(WatchedMetric metric) {
   return metric == WatchedMetric::loss || metric == WatchedMetric::grad_norm;
 }
 std::optional<WatchedMetric> metric_from(const std::string& word) {
-  const auto found = std::ranges::find(kMetrics, word);
-  return found == kMetrics.end() ? std::nullopt : std::optional(static_cast<WatchedMetric>(found - kMetrics.begin()));
+  return enumerator_of<WatchedMetric>(word, kMetrics);
 }
 std::string to_string(WatchReference reference) { return kReferences[static_cast<std::size_t>(reference)]; }
 

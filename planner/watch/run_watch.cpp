@@ -55,8 +55,7 @@ std::unique_ptr<FolderLock> watch_lock(const std::filesystem::path& run) {
 Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& signals, const WatchRules& rules,
                        std::optional<double> utilisation) {
   run.utilisation = utilisation;
-  DiagnosisOptions options;
-  options.window = static_cast<std::size_t>(rules.window);
+  DiagnosisOptions options{.window = static_cast<std::size_t>(rules.window)};
   options.mfu_below = 1;  // the signal has decided that the run is slow
   const bool silent = signal_of(signals, {WatchedMetric::silence});
   options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // and whether it is silent
@@ -190,8 +189,7 @@ ActionEnd RunWatch::sweep(const HookCommand& command, HookValues values) {
   const std::filesystem::path file = folder_ / fmt::format("sweep-{}.json", ++sweeps_);
   std::filesystem::remove(file);  // an old file would be taken for the answer
   values.output = file.string();
-  ActionEnd out;
-  out.end = run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log");
+  ActionEnd out{.end = run_hook({filled_in(command, values)}, command.timeout_s, folder_ / "hooks.log")};
   if (out.end.how != HookEnd::How::ok) return out;
   try {
     const FleetObservation fleet = read_fleet({file});

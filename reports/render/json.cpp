@@ -20,80 +20,66 @@ WT_TO_JSON(Span, row, start, end, name)
 WT_TO_JSON(Mark, x, label)
 WT_TO_JSON(ReferenceLine, value, label)
 
-namespace {
-
-json numbers(const std::vector<double>& values) {
+/// A number that is none is null.
+static json numbers(const std::vector<double>& values) {
   json out = json::array();
   for (double value : values) out.push_back(std::isfinite(value) ? json(value) : json(nullptr));
   return out;
 }
 
-json item_json(const Table& table) {
-  return {{"type", "table"},
-          {"title", table.title},
-          {"columns", table.columns},
-          {"rows", table.rows},
-          {"note", table.note}};
-}
-
-json series_json(const Series& series) {
-  json out{{"name", series.name}, {"values", numbers(series.values)}};
+static void to_json(json& out, const Series& series) {
+  out = {{"name", series.name}, {"values", numbers(series.values)}};
   if (!series.low.empty()) out["low"] = numbers(series.low);
   if (!series.high.empty()) out["high"] = numbers(series.high);
   if (series.evidence) out["evidence"] = to_string(*series.evidence);
   if (series.points) out["points"] = true;
   if (!series.spans.empty()) out["spans"] = series.spans;
-  return out;
 }
-
-json item_json(const Chart& chart) {
-  json out{{"type", "chart"},
-           {"kind", to_string(chart.kind)},
-           {"title", chart.title},
-           {"unit", chart.unit},
-           {"labels", chart.labels},
-           {"series", json::array()},
-           {"label_axis", chart.label_axis},
-           {"value_axis", chart.value_axis},
-           {"horizontal", chart.horizontal},
-           {"note", chart.note}};
-  for (const Series& series : chart.series) out["series"].push_back(series_json(series));
+static void to_json(json& out, const Table& table) {
+  out = {{"type", "table"},
+         {"title", table.title},
+         {"columns", table.columns},
+         {"rows", table.rows},
+         {"note", table.note}};
+}
+static void to_json(json& out, const Chart& chart) {
+  out = {{"type", "chart"},
+         {"kind", to_string(chart.kind)},
+         {"title", chart.title},
+         {"unit", chart.unit},
+         {"labels", chart.labels},
+         {"series", chart.series},
+         {"label_axis", chart.label_axis},
+         {"value_axis", chart.value_axis},
+         {"horizontal", chart.horizontal},
+         {"note", chart.note}};
   if (!chart.x.empty()) out["x"] = numbers(chart.x);
   if (!chart.marks.empty()) out["marks"] = chart.marks, out["marks_name"] = chart.marks_name;
   if (chart.line) out["line"] = *chart.line;
-  return out;
 }
-
-json item_json(const KeyValues& item) {
+static void to_json(json& out, const KeyValues& item) {
   json entries = json::array();  // an array, because the order of entries is part of the report
   for (const auto& [key, value] : item.entries) entries.push_back({{"key", key}, {"value", value}});
-  return {{"type", "key_values"}, {"title", item.title}, {"entries", entries}};
+  out = {{"type", "key_values"}, {"title", item.title}, {"entries", entries}};
 }
-
-json item_json(const Callout& item) {
-  return {{"type", "callout"}, {"status", to_string(item.status)}, {"title", item.title}, {"text", item.text}};
+static void to_json(json& out, const Callout& item) {
+  out = {{"type", "callout"}, {"status", to_string(item.status)}, {"title", item.title}, {"text", item.text}};
 }
-
-}  // namespace
+static void to_json(json& out, const Item& item) {
+  std::visit([&](const auto& shown) { to_json(out, shown); }, item);
+}
+WT_TO_JSON(Section, id, title, paragraphs, items)
 
 json report_json(const Report& report) {
   check(report);
-  json sections = json::array();
-  for (const Section& section : report.sections) {
-    json items = json::array();
-    for (const Item& item : section.items)
-      items.push_back(std::visit([](const auto& shown) { return item_json(shown); }, item));
-    sections.push_back(
-        {{"id", section.id}, {"title", section.title}, {"paragraphs", section.paragraphs}, {"items", items}});
-  }
-  json provenance = item_json(report.provenance);
+  json provenance = report.provenance;
   provenance.erase("type");
   return {{"schema", "windtunnel.report/1"},
           {"title", report.title},
           {"answer", report.answer},
           {"answer_range", report.answer_range},
           {"status", to_string(report.status)},
-          {"sections", sections},
+          {"sections", report.sections},
           {"provenance", provenance},
           {"payload", report.payload}};
 }

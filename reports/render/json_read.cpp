@@ -58,8 +58,7 @@ Table table(const JsonReader& r) {
 
 Series series(const JsonReader& r) {
   r.allow_only({"name", "values", "low", "high", "spans", "evidence", "points"});
-  Series out{.name = r.at("name").string()};
-  out.values = numbers(r.at("values"));
+  Series out{.name = r.at("name").string(), .values = numbers(r.at("values"))};
   if (r.has("low")) out.low = numbers(r.at("low"));
   if (r.has("high")) out.high = numbers(r.at("high"));
   if (r.has("evidence")) out.evidence = evidence(r.at("evidence"));
@@ -126,11 +125,10 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
   root.allow_only({"schema", "title", "answer", "answer_range", "status", "sections", "provenance", "payload"});
   if (const std::string schema = root.at("schema").string(); schema != "windtunnel.report/1")
     root.at("schema").fail("'" + schema + "'", "windtunnel.report/1");
-  Report report;
-  report.title = root.at("title").string();
-  report.answer = root.at("answer").string();
-  report.answer_range = root.at("answer_range").string();
-  report.status = status(root.at("status"));
+  Report report{.title = root.at("title").string(),
+                .answer = root.at("answer").string(),
+                .answer_range = root.at("answer_range").string(),
+                .status = status(root.at("status"))};
   for (const JsonReader& one : root.at("sections").elements()) {
     one.allow_only({"id", "title", "paragraphs", "items"});
     Section section{one.at("id").string(), one.at("title").string(), one.at("paragraphs").strings(), {}};

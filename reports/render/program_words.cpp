@@ -13,94 +13,52 @@ const char* direction_words(Direction direction) {
   return words[static_cast<int>(direction)];
 }
 
-/// {} is the place of the group's name.
-const char* action_words(Action action) {
-  static const char* const words[] = {"load the batch",
-                                      "gather {}weights",
-                                      "token embedding",
-                                      "projections to queries, keys and values",
-                                      "gather keys and values",
-                                      "attention and router",
-                                      "dense FFN",
-                                      "sum expert loads of a sequence",
-                                      "exchange row counts",
-                                      "send rows to experts",
-                                      "experts",
-                                      "return rows from experts",
-                                      "combine expert outputs",
-                                      "output projection and loss",
-                                      "reduce {}gradients",
-                                      "exchange gradients of expert copies",
-                                      "add gradients of expert copies",
-                                      "add {}gradients to the step's",
-                                      "reduce {}gradients over replicas",
-                                      "{}weights from other replicas",
-                                      "sum expert loads",
-                                      "update router biases",
-                                      "gradient norm",
-                                      "sum the gradient norm",
-                                      "optimizer",
-                                      "orthogonalize {}momenta (Muon)",
-                                      "optimizer on the host",
-                                      "sum the loss",
-                                      "exchange within the tensor group",
-                                      "pass between pipeline stages",
-                                      "restore {}state from a checkpoint"};
-  static_assert(std::size(words) == static_cast<std::size_t>(Action::restore) + 1);
-  return words[static_cast<int>(action)];
-}
+struct ActionWords {
+  const char* words;          ///< {} is the place of the group's name
+  bool once = false;          ///< once a step or once a microbatch, whatever the pass
+  Group usual = Group::none;  ///< the group that the words do not mention
+};
+/// In the order of Action.
+constexpr ActionWords kActions[] = {{"load the batch", true},
+                                    {"gather {}weights"},
+                                    {"token embedding", false, Group::embedding},
+                                    {"projections to queries, keys and values", false, Group::dense},
+                                    {"gather keys and values", false, Group::dense},
+                                    {"attention and router", false, Group::dense},
+                                    {"dense FFN", false, Group::dense},
+                                    {"sum expert loads of a sequence"},
+                                    {"exchange row counts"},
+                                    {"send rows to experts"},
+                                    {"experts", false, Group::expert},
+                                    {"return rows from experts"},
+                                    {"combine expert outputs"},
+                                    {"output projection and loss", false, Group::head},
+                                    {"reduce {}gradients", true},
+                                    {"exchange gradients of expert copies", false, Group::expert},
+                                    {"add gradients of expert copies", false, Group::expert},
+                                    {"add {}gradients to the step's", true},
+                                    {"reduce {}gradients over replicas", true},
+                                    {"{}weights from other replicas", true},
+                                    {"sum expert loads", true},
+                                    {"update router biases", true, Group::router_bias},
+                                    {"gradient norm", true},
+                                    {"sum the gradient norm", true},
+                                    {"optimizer", true},
+                                    {"orthogonalize {}momenta (Muon)", true},
+                                    {"optimizer on the host", true},
+                                    {"sum the loss", true},
+                                    {"exchange within the tensor group"},
+                                    {"pass between pipeline stages"},
+                                    {"restore {}state from a checkpoint", true}};
+static_assert(std::size(kActions) == static_cast<std::size_t>(Action::restore) + 1);
 
-/// The group that an action's words do not mention.
-Group usual_group(Action action) {
-  switch (action) {
-    case Action::embed:
-      return Group::embedding;
-    case Action::project:
-    case Action::gather_kv:
-    case Action::attention:
-    case Action::ffn:
-      return Group::dense;
-    case Action::experts:
-    case Action::exchange_copies:
-    case Action::add_copies:
-      return Group::expert;
-    case Action::head_loss:
-      return Group::head;
-    case Action::update_bias:
-      return Group::router_bias;
-    default:
-      return Group::none;
-  }
-}
-
-/// Actions that happen once a step or once a microbatch, whatever the pass.
-bool without_direction(Action action) {
-  switch (action) {
-    case Action::load_batch:
-    case Action::reduce_gradients:
-    case Action::accumulate:
-    case Action::reduce_replicas:
-    case Action::refresh:
-    case Action::reduce_loads:
-    case Action::update_bias:
-    case Action::gradient_norm:
-    case Action::reduce_norm:
-    case Action::optimizer:
-    case Action::orthogonalize:
-    case Action::offload:
-    case Action::reduce_loss:
-    case Action::restore:
-      return true;
-    default:
-      return false;
-  }
-}
+const ActionWords& words_of(Action action) { return kActions[static_cast<std::size_t>(action)]; }
 
 std::string with_group(Action action, Group group) {
-  const std::string words = action_words(action), of = group_words(group);
+  const std::string words = words_of(action).words, of = group_words(group);
   if (const std::size_t at = words.find("{}"); at != std::string::npos)
     return words.substr(0, at) + (of.empty() ? "" : of + " ") + words.substr(at + 2);
-  return group == Group::none || group == usual_group(action) ? words : fmt::format("{} ({})", words, of);
+  return group == Group::none || group == words_of(action).usual ? words : fmt::format("{} ({})", words, of);
 }
 
 /// Names of ops that follow their group: "dense.unshard".
@@ -116,31 +74,31 @@ const std::map<std::string, Action>& group_ops() {
 /// Names of all other ops, without their direction.
 const std::map<std::string, std::string>& other_ops() {
   static const std::map<std::string, std::string> known{
-      {"data", action_words(Action::load_batch)},
-      {"embed", action_words(Action::embed)},
-      {"project", action_words(Action::project)},
-      {"attn", action_words(Action::attention)},
+      {"data", words_of(Action::load_batch).words},
+      {"embed", words_of(Action::embed).words},
+      {"project", words_of(Action::project).words},
+      {"attn", words_of(Action::attention).words},
       {"pre", "norm and projections before attention"},
       {"mix", "sum around attention"},
       {"core", "attention's core"},
       {"up", "projections from latent attention"},
       {"router", "router"},
-      {"ffn", action_words(Action::ffn)},
+      {"ffn", words_of(Action::ffn).words},
       {"ffn.add", "add the dense FFN's output"},
-      {"experts", action_words(Action::experts)},
+      {"experts", words_of(Action::experts).words},
       {"activation", "activation of the experts"},
-      {"combine", action_words(Action::combine)},
+      {"combine", words_of(Action::combine).words},
       {"weights", "gradients of weights"},
-      {"balance", action_words(Action::reduce_balance)},
-      {"counts", action_words(Action::exchange_counts)},
-      {"dispatch", action_words(Action::dispatch)},
-      {"collect", action_words(Action::collect)},
-      {"copies.exchange", action_words(Action::exchange_copies)},
-      {"copies.sum", action_words(Action::add_copies)},
-      {"kv.gather", action_words(Action::gather_kv)},
+      {"balance", words_of(Action::reduce_balance).words},
+      {"counts", words_of(Action::exchange_counts).words},
+      {"dispatch", words_of(Action::dispatch).words},
+      {"collect", words_of(Action::collect).words},
+      {"copies.exchange", words_of(Action::exchange_copies).words},
+      {"copies.sum", words_of(Action::add_copies).words},
+      {"kv.gather", words_of(Action::gather_kv).words},
       {"kv.reduce", "sum gradients of keys and values"},
       {"kv.ring", "pass keys and values around"},
-      {"head", action_words(Action::head_loss)},
+      {"head", words_of(Action::head_loss).words},
       {"head.norm", "final norm"},
       {"head.loss", "sum the loss of the tensor group"},
       {"head.gather", "gather tokens for the output projection"},
@@ -163,10 +121,10 @@ const std::map<std::string, std::string>& other_ops() {
       {"tied.send", "send the tied embedding's gradient"},
       {"tied.receive", "receive the tied embedding's gradient"},
       {"tied.sum", "sum the tied embedding's gradient"},
-      {"router_loads.reduce", action_words(Action::reduce_loads)},
-      {"router_bias", action_words(Action::update_bias)},
-      {"norm", action_words(Action::gradient_norm)},
-      {"norm.reduce", action_words(Action::reduce_norm)},
+      {"router_loads.reduce", words_of(Action::reduce_loads).words},
+      {"router_bias", words_of(Action::update_bias).words},
+      {"norm", words_of(Action::gradient_norm).words},
+      {"norm.reduce", words_of(Action::reduce_norm).words},
       {"norm.stages", "sum the gradient norm over stages"},
       {"momentum", "momenta (Muon)"},
       {"muon.dense", with_group(Action::orthogonalize, Group::dense)},
@@ -175,11 +133,11 @@ const std::map<std::string, std::string>& other_ops() {
       {"muon.expert.gather", "gather orthogonalized expert momenta"},
       {"muon.dense.replicas", "attention and dense momenta from other replicas"},
       {"muon.expert.replicas", "expert momenta from other replicas"},
-      {"optimizer", action_words(Action::optimizer)},
+      {"optimizer", words_of(Action::optimizer).words},
       {"offload.gradients", "gradients to the host"},
-      {"offload.update", action_words(Action::offload)},
+      {"offload.update", words_of(Action::offload).words},
       {"offload.weights", "weights from the host"},
-      {"loss.reduce", action_words(Action::reduce_loss)}};
+      {"loss.reduce", words_of(Action::reduce_loss).words}};
   return known;
 }
 
@@ -235,7 +193,7 @@ std::optional<Group> group_named(const std::string& name) {
 
 std::string op_words(Action action, Direction direction, Group group) {
   const std::string words = with_group(action, group);
-  return without_direction(action) ? words : fmt::format("{}, {}", words, direction_words(direction));
+  return words_of(action).once ? words : fmt::format("{}, {}", words, direction_words(direction));
 }
 
 std::optional<std::string> find_op_words(const std::string& id) {

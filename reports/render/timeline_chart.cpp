@@ -10,11 +10,8 @@
 namespace wt {
 
 Chart timeline_chart(const std::string& title, const std::vector<TraceGroup>& groups) {
-  Chart chart;
-  chart.kind = ChartKind::timeline;
-  chart.title = title;
-  chart.unit = "ms";
-  chart.value_axis = "time from the start of the step";
+  Chart chart{
+      .kind = ChartKind::timeline, .title = title, .unit = "ms", .value_axis = "time from the start of the step"};
   chart.label_axis = "rank, lane";
   chart.horizontal = true;
   std::map<std::tuple<std::int64_t, Lane, std::size_t>, std::size_t> rows;

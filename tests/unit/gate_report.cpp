@@ -3,8 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "planner/cli/gate/gate_comment.hpp"
-
 using Catch::Matchers::Contains;
 using nlohmann::json;
 using Values = std::vector<double>;

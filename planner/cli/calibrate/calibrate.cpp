@@ -69,7 +69,7 @@ void add_calibrate(CLI::App& app) {
   const Command command(app, "calibrate",
                         "Make a machine model out of profiles, and say how well it predicts them\n"
                         "Example: windtunnel calibrate profile.json -o machine.json");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(run_calibrate);
   command.option("PROFILE", o->profiles, "Profiles of one machine: files, or names of yours in configs/profiles");
   command.option("-o,--output", o->output, "Machine model (JSON) to write; of --published a folder");
   command.flag("--published", o->published,
@@ -77,7 +77,6 @@ void add_calibrate(CLI::App& app) {
   command.flag("--allow-assumed", o->allow_assumed,
                "Let the model estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { run_calibrate(*o); });
 }
 
 }  // namespace wt

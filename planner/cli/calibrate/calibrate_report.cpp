@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "configs/base/json_members.hpp"
+#include "configs/base/lookup.hpp"
 #include "planner/cli/parts/cells.hpp"
 
 namespace wt {
@@ -15,24 +16,13 @@ namespace {
 Cell error_cell(double share) { return share < 0 ? Cell("-") : percent(share); }
 
 Table residual_table(const CalibrationResult& result) {
-  Table table{.title = "Predicted against measured, by class"};
-  table.columns = {"class",
-                   "how",
-                   numeric("points"),
-                   numeric("median error", "%"),
-                   numeric("90th percentile", "%"),
-                   numeric("bias", "%"),
-                   numeric("held out, median", "%"),
-                   numeric("held out, 90th percentile", "%")};
+  Table table{
+      .title = "Predicted against measured, by class",
+      .columns = {"class", "how", numeric("points"), numeric("median error", "%"), numeric("90th percentile", "%"),
+                  numeric("bias", "%"), numeric("held out, median", "%"), numeric("held out, 90th percentile", "%")}};
   for (const ClassResidual& r : result.residuals)
-    table.rows.push_back({r.name,
-                          r.how,
-                          {static_cast<double>(r.points), fmt::format("{}", r.points)},
-                          error_cell(r.median_error),
-                          error_cell(r.p90_error),
-                          signed_percent(r.bias),
-                          error_cell(r.held_out_median),
-                          error_cell(r.held_out_p90)});
+    table.rows.push_back({r.name, r.how, whole(r.points), error_cell(r.median_error), error_cell(r.p90_error),
+                          signed_percent(r.bias), error_cell(r.held_out_median), error_cell(r.held_out_p90)});
   table.note =
       "Held out: predicted from the other shapes or points only; '-' where too few are there to leave one out.";
   return table;
@@ -40,25 +30,15 @@ Table residual_table(const CalibrationResult& result) {
 
 /// Rates of one node and of all nodes for each store; no rows where storage was not measured.
 Table storage_table(const std::vector<StorageRates>& stores) {
-  Table table{.title = "Storage of checkpoints"};
-  table.columns = {"store",
-                   "direction",
-                   numeric("ranks a node"),
-                   numeric("a node", "GB/s"),
-                   numeric("latency", "ms"),
-                   numeric("nodes"),
-                   numeric("together", "GB/s"),
-                   "limit"};
+  Table table{.title = "Storage of checkpoints",
+              .columns = {"store", "direction", numeric("ranks a node"), numeric("a node", "GB/s"),
+                          numeric("latency", "ms"), numeric("nodes"), numeric("together", "GB/s"), "limit"}};
   for (const StorageRates& rates : stores)
     for (const auto& [word, rate] : {std::pair{"write", &rates.write}, {"read", &rates.read}})
       for (const NodeRate& node : rate->node)
-        table.rows.push_back({store_words(rates.store),
-                              word,
-                              {static_cast<double>(node.ranks), fmt::format("{}", node.ranks)},
-                              Cell(node.Bps / 1e9, rate->evidence.kind),
-                              Cell(rate->latency_s * 1e3),
-                              {static_cast<double>(rate->nodes), fmt::format("{}", rate->nodes)},
-                              Cell(rate->all_Bps / 1e9, rate->evidence.kind),
+        table.rows.push_back({store_words(rates.store), word, whole(node.ranks),
+                              Cell(node.Bps / 1e9, rate->evidence.kind), Cell(rate->latency_s * 1e3),
+                              whole(rate->nodes), Cell(rate->all_Bps / 1e9, rate->evidence.kind),
                               rate->limited ? "of the store" : "not seen"});
   table.note =
       "Together: the most that was seen. Limit: of the store where several nodes get less than 90 % of what they get "
@@ -77,10 +57,8 @@ const ClassResidual* worst(const CalibrationResult& result) {
 }  // namespace
 
 Report calibrate_report(const CalibrationResult& result) {
-  Report report;
-  report.title = "Machine model";
-  const auto device = result.model.data().fingerprint.find("device");
-  const std::string name = device == result.model.data().fingerprint.end() ? "this machine" : device->second;
+  Report report{.title = "Machine model"};
+  const std::string name = value_or(result.model.data().fingerprint, "device", "this machine");
   std::int64_t points = 0;
   for (const ClassResidual& r : result.residuals) points += r.points;
   report.answer =

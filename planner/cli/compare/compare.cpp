@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -46,8 +45,7 @@ void compare(const Options& o) {
                             [&](const std::string& seen) { return std::filesystem::equivalent(seen, folder); });
     rows.push_back(to_json(comparisons.back()));
   }
-  Report report;
-  report.title = "Predicted against measured";
+  Report report{.title = "Predicted against measured"};
   std::vector<RunComparison> unseen;
   std::ranges::copy_if(comparisons, std::back_inserter(unseen),
                        [](const RunComparison& c) { return !c.calibrated_on; });
@@ -68,7 +66,7 @@ void add_compare(CLI::App& app) {
   const Command command(app, "compare",
                         "Lay runs that were trained on this machine beside their predictions\n"
                         "Example: windtunnel compare out/demo/other-mesh --machine out/demo/machine.json");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(compare);
   command.option("FOLDER", o->folders, "What windtunnel train wrote, one or more").required().existing_folder();
   command.option("--machine", o->machine, "Machine model (windtunnel calibrate)").required();
   command
@@ -78,7 +76,6 @@ void add_compare(CLI::App& app) {
       .existing_folder();
   command.option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { compare(*o); });
 }
 
 }  // namespace wt

@@ -33,18 +33,10 @@ Cell equal(bool same) { return same ? Cell("equal", Status::good) : Cell("differ
 }  // namespace
 
 Table comparison_table(const std::vector<RunComparison>& comparisons) {
-  Table t;
-  t.title = "Run by run";
-  t.columns = {"run",
-               numeric("step predicted", "ms"),
-               numeric("measured", "ms"),
-               numeric(""),
-               numeric("exposed predicted", "ms"),
-               numeric("measured", "ms"),
-               numeric("", "of step"),
-               numeric("peak predicted", "MiB"),
-               numeric("measured", "MiB"),
-               numeric("")};
+  Table t{.title = "Run by run",
+          .columns = {"run", numeric("step predicted", "ms"), numeric("measured", "ms"), numeric(""),
+                      numeric("exposed predicted", "ms"), numeric("measured", "ms"), numeric("", "of step"),
+                      numeric("peak predicted", "MiB"), numeric("measured", "MiB"), numeric("")}};
   const auto number = [](double value) { return Cell(value, fmt::format("{:.1f}", value)); };
   for (const RunComparison& c : comparisons)
     t.rows.push_back({fmt::format("{}, {}{}", c.name, c.layout, c.calibrated_on ? " (calibrated on)" : ""),
@@ -142,10 +134,9 @@ Section rank_memory_section(const std::vector<RunComparison>& comparisons) {
 }
 
 Table drill_table(const DrillResult& result) {
-  Table t;
-  t.title = "Recovery drill";
-  t.columns = {"scenario", "fault",      "blamed",    "resumed after", numeric("lost", "steps"),
-               "losses",   "parameters", "optimizer", "samples",       "verdict"};
+  Table t{.title = "Recovery drill",
+          .columns = {"scenario", "fault", "blamed", "resumed after", numeric("lost", "steps"), "losses", "parameters",
+                      "optimizer", "samples", "verdict"}};
   for (const DrillCase& c : result.cases) {
     std::string struck, named, resumed;
     const auto add = [](std::string& list, const std::string& word) { list += (list.empty() ? "" : "; ") + word; };
@@ -210,9 +201,8 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
     restarts += static_cast<std::int64_t>(c.restarts.size());
     lost += c.steps_lost;
   }
-  Table t;
-  t.title = "Drawn scenarios by kind of fault";
-  t.columns = {"kind", numeric("events"), numeric("scenarios"), numeric("failed")};
+  Table t{.title = "Drawn scenarios by kind of fault",
+          .columns = {"kind", numeric("events"), numeric("scenarios"), numeric("failed")}};
   for (const auto& [kind, n] : kinds) t.rows.push_back({kind, whole(n.events), whole(n.scenarios), whole(n.failed)});
   t.note =
       fmt::format("{} scenarios, {} faults, {} restarts, {} steps done again.", inputs.size(), faults, restarts, lost);
@@ -220,10 +210,9 @@ Table drawn_table(const std::vector<DrillInput>& inputs, const DrillResult& resu
 }
 
 Table predicted_recovery_table(const DrillResult& result) {
-  Table t;
-  t.title = "Predicted and measured";
-  t.columns = {"scenario",           numeric("restarts"),   numeric("predicted"),      numeric("lost", "steps"),
-               numeric("predicted"), numeric("total", "s"), numeric("predicted", "s"), numeric("off")};
+  Table t{.title = "Predicted and measured",
+          .columns = {"scenario", numeric("restarts"), numeric("predicted"), numeric("lost", "steps"),
+                      numeric("predicted"), numeric("total", "s"), numeric("predicted", "s"), numeric("off")}};
   std::vector<double> off;
   for (const DrillCase& c : result.cases) {
     if (!c.predicted) continue;
@@ -249,9 +238,7 @@ Table predicted_recovery_table(const DrillResult& result) {
 }
 
 Table predicted_phases_table(const DrillResult& result) {
-  Table t;
-  t.title = "Phases, predicted and measured";
-  t.columns = {"scenario"};
+  Table t{.title = "Phases, predicted and measured", .columns = {"scenario"}};
   for (const char* phase : {"detect", "stop", "start", "load", "redo"}) {
     t.columns.push_back(numeric(phase, "s"));
     t.columns.push_back(numeric("predicted"));
@@ -279,21 +266,11 @@ Table predicted_phases_table(const DrillResult& result) {
 }
 
 Table simulated_recovery_table(const std::vector<std::pair<std::string, SimulatedScenario>>& simulated) {
-  Table t;
-  t.title = "Recoveries, simulated";
-  t.columns = {"scenario",
-               numeric("event"),
-               numeric("fault at", "s"),
-               numeric("restarts"),
-               numeric("lost", "steps"),
-               numeric("detect", "s"),
-               numeric("stop", "s"),
-               numeric("start", "s"),
-               numeric("load", "s"),
-               numeric("replay", "s"),
-               numeric("notice", "s"),
-               numeric("slower", "s"),
-               numeric("total", "s")};
+  Table t{
+      .title = "Recoveries, simulated",
+      .columns = {"scenario", numeric("event"), numeric("fault at", "s"), numeric("restarts"), numeric("lost", "steps"),
+                  numeric("detect", "s"), numeric("stop", "s"), numeric("start", "s"), numeric("load", "s"),
+                  numeric("replay", "s"), numeric("notice", "s"), numeric("slower", "s"), numeric("total", "s")}};
   for (const auto& [name, scenario] : simulated)
     for (const SimulatedFault& s : scenario.faults)
       t.rows.push_back({name, whole(static_cast<std::int64_t>(s.event) + 1), seconds(s.at_s), whole(s.restarts),

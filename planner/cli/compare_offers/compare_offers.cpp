@@ -1,7 +1,6 @@
 // windtunnel compare-offers: compares the cost of one study on several offered clusters.
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -53,13 +52,12 @@ void add_compare_offers(CLI::App& app) {
   const Command command(app, "compare-offers",
                         "Plan a study on several offered clusters: the cheapest finish, ties, break-even prices\n"
                         "Example: windtunnel compare-offers olmoe-256-h100 made-up-h100 made-up-h200");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(compare_offers_command);
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
   command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
-  command.runs([o] { compare_offers_command(*o); });
 }
 
 }  // namespace wt

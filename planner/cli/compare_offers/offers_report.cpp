@@ -71,35 +71,6 @@ bool prices_differ(const OfferComparison& comparison) {
                              [&](const OfferRow& row) { return parts(row) != parts(comparison.rows[0]); });
 }
 
-json row_json(const OfferRow& row) {
-  json one{{"offer", row.offer.name},
-           {"source", to_string(row.offer.source)},
-           {"valid_until", row.offer.valid_until.empty() ? json() : json(row.offer.valid_until)},
-           {"cluster", row.inputs.study.cluster.name},
-           {"gpus", row.inputs.study.gpus},
-           {"gpus_offered", row.offer.gpus},
-           {"failures", row.inputs.study.failures},
-           {"verdict", to_word(row.verdict)}};
-  if (!row.plan) {
-    one["reason"] = row.misfit;
-    return one;
-  }
-  const Plan& p = *row.plan;
-  one.update({{"spare_nodes", p.schedule.cadence.spares.value},
-              {"layout", p.layout.name()},
-              {"step_s", p.step.step_s},
-              {"low_s", p.step.low_s},
-              {"high_s", p.step.high_s},
-              {"evidence", evidence_json(p.step.evidence)},
-              {"p50_days", p.cost.days.p50},
-              {"p95_days", p.cost.days.p95},
-              {"cost", cost_json(p.cost)},
-              {"break_even_gpu_hour", row.break_even},
-              {"dearer", row.dearer},
-              {"chance_no_dearer", row.chance}});
-  return one;
-}
-
 std::string cheapest_offer(const OfferComparison& comparison) {
   if (!comparison.cheapest) return fmt::format("{} fits on none of the offers.", comparison.study);
   const OfferRow& least = comparison.rows[*comparison.cheapest];
@@ -124,6 +95,34 @@ std::string other_offers(const OfferComparison& comparison) {
 }
 
 }  // namespace
+
+static void to_json(json& out, const OfferRow& row) {
+  out = {{"offer", row.offer.name},
+         {"source", to_string(row.offer.source)},
+         {"valid_until", row.offer.valid_until.empty() ? json() : json(row.offer.valid_until)},
+         {"cluster", row.inputs.study.cluster.name},
+         {"gpus", row.inputs.study.gpus},
+         {"gpus_offered", row.offer.gpus},
+         {"failures", row.inputs.study.failures},
+         {"verdict", to_word(row.verdict)}};
+  if (!row.plan) {
+    out["reason"] = row.misfit;
+    return;
+  }
+  const Plan& p = *row.plan;
+  out.update({{"spare_nodes", p.schedule.cadence.spares.value},
+              {"layout", p.layout.name()},
+              {"step_s", p.step.step_s},
+              {"low_s", p.step.low_s},
+              {"high_s", p.step.high_s},
+              {"evidence", evidence_json(p.step.evidence)},
+              {"p50_days", p.cost.days.p50},
+              {"p95_days", p.cost.days.p95},
+              {"cost", cost_json(p.cost)},
+              {"break_even_gpu_hour", row.break_even},
+              {"dearer", row.dearer},
+              {"chance_no_dearer", row.chance}});
+}
 
 std::string offers_answer(const OfferComparison& comparison) {
   const std::string others = other_offers(comparison);
@@ -171,10 +170,9 @@ std::vector<std::string> offers_notes(const OfferComparison& comparison) {
 }
 
 Report offers_report(const OfferComparison& comparison) {
-  Report report;
-  report.title = "Offers for " + comparison.study;
-  report.answer = cheapest_offer(comparison);
-  report.status = comparison.cheapest ? Status::good : Status::warn;
+  Report report{.title = "Offers for " + comparison.study,
+                .answer = cheapest_offer(comparison),
+                .status = comparison.cheapest ? Status::good : Status::warn};
   Section section{"offers", "The offers", {}, {offers_table(comparison)}};
   if (const std::string others = other_offers(comparison); !others.empty()) section.paragraphs.push_back(others);
   std::vector<std::pair<std::string, const Cost*>> costs;
@@ -189,8 +187,6 @@ Report offers_report(const OfferComparison& comparison) {
 }
 
 json offers_json(const OfferComparison& comparison) {
-  json rows = json::array();
-  for (const OfferRow& row : comparison.rows) rows.push_back(row_json(row));
   return {{"schema", "windtunnel.offers/1"},
           {"study", comparison.study},
           {"answer", offers_answer(comparison)},
@@ -198,7 +194,7 @@ json offers_json(const OfferComparison& comparison) {
           {"cheapest", comparison.cheapest ? json(comparison.rows[*comparison.cheapest].offer.name) : json()},
           {"tie_chance", kTieChance},
           {"notes", offers_notes(comparison)},
-          {"offers", rows}};
+          {"offers", comparison.rows}};
 }
 
 }  // namespace wt

@@ -5,7 +5,6 @@
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
-#include "planner/cli/data/data_mix.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "reports/render/progress.hpp"
@@ -80,7 +79,7 @@ void add_data(CLI::App& app) {
       data.subcommand("pack",
                       "Pack text into MDS shards, by a Hugging Face tokenizer or byte by byte\nExample: windtunnel "
                       "data pack --text /usr/share/common-licenses -o out/data --seq-len 128");
-  auto o = std::make_shared<PackWords>();
+  const auto o = command.runs(pack);
   command.option("--text", o->text, "Text, .jsonl or .json files (also .gz), or folders of them").required();
   command.option("-o,--output", o->output, "Folder of the data set").required();
   command.option("--seq-len", o->options.seq_len, "Tokens a sample predicts").shows_default();
@@ -101,7 +100,6 @@ void add_data(CLI::App& app) {
   command.option("--hashes", o->hashes, "Hashes of each shard in the index, or none").shows_default();
   command.flag("--overwrite", o->options.writer.overwrite, "Replace a data set of the same columns");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { pack(*o); });
   add_data_check(data);
   add_data_mix(data);
 }

@@ -5,5 +5,6 @@
 namespace wt {
 
 void add_data_check(const Command& data);
+void add_data_mix(const Command& data);
 
 }  // namespace wt

@@ -195,7 +195,7 @@ void add_data_check(const Command& data) {
   const Command command = data.subcommand(
       "check",
       "Read a whole data set: files, hashes, lengths, ids; show samples\nExample: windtunnel data check out/data");
-  auto o = std::make_shared<CheckWords>();
+  const auto o = command.runs(check);
   command.option("DATA", o->what, "Folder of MDS shards, or a run file, whose streams, length and vocabulary are taken")
       .required();
   command.option("--seq-len", o->seq_len, "Tokens that a sample must have, or one more");
@@ -205,7 +205,6 @@ void add_data_check(const Command& data) {
       .shows_default();
   command.option("--seed", o->seed, "Of the samples that are drawn").shows_default();
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { check(*o); });
 }
 
 }  // namespace wt

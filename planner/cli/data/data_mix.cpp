@@ -1,16 +1,33 @@
 // windtunnel data mix: what a run draws from each stream.
-#include "planner/cli/data/data_mix.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
 #include "configs/files/run.hpp"
-#include "planner/cli/parts/words.hpp"
+#include "planner/cli/data/data.hpp"
 #include "trainer/data/mds_index.hpp"
 #include "trainer/data/mds_shard_file.hpp"
 #include "trainer/data/mixture.hpp"
 
 namespace wt {
+
+static void to_json(nlohmann::json& out, const StreamDraw& draw) {
+  out = {{"name", draw.name},
+         {"samples", draw.samples},
+         {"drawn_an_epoch", draw.epoch_draws},
+         {"share_of_samples", draw.share},
+         {"repeats_an_epoch", static_cast<double>(draw.epoch_draws) / static_cast<double>(draw.samples)},
+         {"epochs_in_part", draw.run_draws / static_cast<double>(draw.samples)}};
+  if (draw.token_share) out["share_of_tokens"] = *draw.token_share;
+}
+static void to_json(nlohmann::json& out, const MixturePart& part) {
+  out = {{"first_batch", part.first},           {"batches", part.batches},
+         {"epoch_samples", part.epoch_size},    {"epoch_batches", part.epoch_batches},
+         {"epoch_dropped", part.epoch_dropped}, {"streams", part.streams}};
+}
+static void to_json(nlohmann::json& out, const Mixture& mixture) {
+  out = {{"parts", mixture.parts}, {"epochs_in_run", mixture.seen}, {"warnings", mixture.warnings}};
+}
+
 namespace {
 
 struct MixCommand {
@@ -42,30 +59,6 @@ std::optional<std::int64_t> sample_tokens(const std::filesystem::path& folder) {
   } catch (const Error&) {
     return {};
   }
-}
-
-nlohmann::json to_json(const Mixture& mixture) {
-  nlohmann::json parts = nlohmann::json::array();
-  for (const MixturePart& part : mixture.parts) {
-    nlohmann::json streams = nlohmann::json::array();
-    for (const StreamDraw& draw : part.streams) {
-      streams.push_back(
-          {{"name", draw.name},
-           {"samples", draw.samples},
-           {"drawn_an_epoch", draw.epoch_draws},
-           {"share_of_samples", draw.share},
-           {"repeats_an_epoch", static_cast<double>(draw.epoch_draws) / static_cast<double>(draw.samples)},
-           {"epochs_in_part", draw.run_draws / static_cast<double>(draw.samples)}});
-      if (draw.token_share) streams.back()["share_of_tokens"] = *draw.token_share;
-    }
-    parts.push_back({{"first_batch", part.first},
-                     {"batches", part.batches},
-                     {"epoch_samples", part.epoch_size},
-                     {"epoch_batches", part.epoch_batches},
-                     {"epoch_dropped", part.epoch_dropped},
-                     {"streams", streams}});
-  }
-  return {{"parts", parts}, {"epochs_in_run", mixture.seen}, {"warnings", mixture.warnings}};
 }
 
 void print_mixture(const Mixture& mixture, std::int64_t global_batch) {
@@ -107,7 +100,7 @@ void mix(const MixCommand& o) {
   const Mixture mixture =
       mixture_of(run.dataset, shards, tokens, run.samples_per_step(), drawn, {1, run.layout.data_ranks()});
   if (o.json)
-    fmt::print("{}\n", to_json(mixture).dump(1));
+    fmt::print("{}\n", nlohmann::json(mixture).dump(1));
   else
     print_mixture(mixture, run.samples_per_step());
 }
@@ -117,10 +110,9 @@ void mix(const MixCommand& o) {
 void add_data_mix(const Command& data) {
   const Command command = data.subcommand(
       "mix", "What a run draws of each stream: samples, shares, repeats\nExample: windtunnel data mix run.yaml");
-  auto o = std::make_shared<MixCommand>();
+  const auto o = command.runs(mix);
   command.option("RUN", o->file, "Run file").required();
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { mix(*o); });
 }
 
 }  // namespace wt

@@ -65,9 +65,8 @@ void add_demo(CLI::App& app) {
   const Command command(app, "demo",
                         "Run the whole loop on this machine: train, measure, calibrate, predict, compare, plan, "
                         "recover, report\nExample: windtunnel demo");
-  auto o = std::make_shared<DemoOptions>();
+  const auto o = command.runs(demo);
   command.option("-o,--output", o->folder, "Folder for everything the demo writes").shows_default();
-  command.runs([o] { demo(*o); });
 }
 
 }  // namespace wt

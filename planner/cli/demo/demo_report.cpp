@@ -1,8 +1,12 @@
 #include "planner/cli/demo/demo_report.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
+#include "configs/base/lookup.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
@@ -41,18 +45,14 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
       return fmt::format("{} steps of {} ({} M parameters, {}): loss {:.3f} -> {:.3f}, {:.0f} tokens/s", run.steps,
                          run.model.name, run.model.total_parameters() / 1000000, run.layout.name(), result.first_loss,
                          result.last_loss, result.tokens_per_s);
-    case DemoStage::bench: {
-      const auto cpu = result.suites.fingerprint.find("cpu_model");
+    case DemoStage::bench:
       return fmt::format("{} kernels, collectives and storage shapes measured on {}", result.suites.measurements.size(),
-                         cpu == result.suites.fingerprint.end() ? "this machine" : cpu->second);
-    }
+                         value_or(result.suites.fingerprint, "cpu_model", "this machine"));
     case DemoStage::calibrate:
       return calibration_line(result.residuals);
-    case DemoStage::simulate: {
-      std::string lines;
-      for (const RunComparison& c : result.comparisons) lines += (lines.empty() ? "" : "\n") + comparison_line(c);
-      return lines + disturbance(result.comparisons);
-    }
+    case DemoStage::simulate:
+      return fmt::format("{}{}", fmt::join(result.comparisons | std::views::transform(comparison_line), "\n"),
+                         disturbance(result.comparisons));
     case DemoStage::plan:
       return plan_answer(result.inputs, result.plan) + "\nRange: " + plan_range(result.plan);
     case DemoStage::drill:

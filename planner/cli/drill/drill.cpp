@@ -110,7 +110,7 @@ void add_drill(CLI::App& app) {
   const Command command(
       app, "drill",
       "Inject faults into a real run and prove that recovery is exact\nExample: windtunnel drill kill node-lost");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(drill);
   command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();
   command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
   command.option("--count", o->count, "With `random`: how many scenarios are drawn").shows_default();
@@ -122,7 +122,6 @@ void add_drill(CLI::App& app) {
                  "With --simulate: those times, a file that a drill wrote or a preset of configs/faults/recovery; else "
                  "the preset of the run's name");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { drill(*o); });
 }
 
 }  // namespace wt

@@ -103,14 +103,13 @@ void add_eval(CLI::App& app) {
   const Command command(app, "eval",
                         "Score exported weights with lm-eval, and average scores as LLM Foundry's Gauntlet\n"
                         "Example: windtunnel eval out/train/export --tasks lambada_openai hellaswag");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(evaluate);
   command.option("WHAT", o->what, "Folder of a run or of exported weights; evaluation file (YAML)");
   command.option("--tasks", o->tasks, "Names of lm-eval's tasks");
   command.option("--results", o->results,
                  "Results that are there already: results_*.json of lm-eval, or metrics of LLM Foundry");
   command.option("-o,--output", o->output, "Report to write: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { evaluate(*o); });
 }
 
 }  // namespace wt

@@ -24,9 +24,7 @@ std::string harness_and_version(const Evaluation& evaluation) {
 Table tasks_table(const Evaluation& evaluation) {
   Table table{
       .title = "Tasks",
-      .columns = {"task", numeric("shots"), "metric", numeric("value"), numeric("standard error"), numeric("samples")},
-      .rows = {},
-      .note = {}};
+      .columns = {"task", numeric("shots"), "metric", numeric("value"), numeric("standard error"), numeric("samples")}};
   for (const TaskScore& s : evaluation.scores)
     table.rows.push_back({s.name(), whole_or_none(s.shots), s.metric_and_filter(), measured_score(s.value),
                           s.standard_error ? measured_score(*s.standard_error) : Cell(""), whole_or_none(s.samples)});
@@ -36,9 +34,7 @@ Table tasks_table(const Evaluation& evaluation) {
 Table benchmarks_table(const GauntletScores& gauntlet) {
   Table table{.title = "Benchmarks",
               .columns = {"category", "benchmark", "metric", numeric("value"), numeric("of random answers"),
-                          numeric("score"), numeric("weight")},
-              .rows = {},
-              .note = {}};
+                          numeric("score"), numeric("weight")}};
   for (const CategoryScore& category : gauntlet.categories)
     for (const BenchmarkScore& b : category.benchmarks)
       table.rows.push_back({category.name,
@@ -52,17 +48,16 @@ Table benchmarks_table(const GauntletScores& gauntlet) {
 }
 
 Table averages_table(const GauntletScores& gauntlet) {
-  Table table{.title = "Averages", .columns = {"name", numeric("score"), "over", "missing"}, .rows = {}, .note = {}};
+  Table table{.title = "Averages", .columns = {"name", numeric("score"), "over", "missing"}};
   const auto add = [&](const std::string& name, const std::optional<double>& score, const std::string& over,
                        const std::vector<std::string>& missing) {
     table.rows.push_back({name, score ? Cell{*score, fmt::format("{:.4f}", *score), Evidence::derived} : Cell("n/a"),
                           over, fmt::format("{}", fmt::join(missing, "; "))});
   };
   for (const CategoryScore& c : gauntlet.categories)
-    add(c.name, c.score, counted(static_cast<std::int64_t>(c.benchmarks.size() + c.missing.size()), "benchmark"),
-        c.missing);
+    add(c.name, c.score, counted(c.benchmarks.size() + c.missing.size(), "benchmark"), c.missing);
   for (const NamedAverage& a : gauntlet.averages)
-    add(a.name, a.score, counted(static_cast<std::int64_t>(a.categories.size()), "score"), a.missing);
+    add(a.name, a.score, counted(a.categories.size(), "score"), a.missing);
   return table;
 }
 
@@ -92,10 +87,9 @@ Section evaluation_section(const Evaluation& evaluation) {
 }
 
 Report evaluation_report(const Evaluation& evaluation) {
-  Report report;
-  report.title = evaluation.model.empty() ? "Evaluation" : "Evaluation of " + evaluation.model;
+  Report report{.title = evaluation.model.empty() ? "Evaluation" : "Evaluation of " + evaluation.model};
   report.answer =
-      fmt::format("{} scored {} by {}.", counted(static_cast<std::int64_t>(tasks_of(evaluation)), "task"),
+      fmt::format("{} scored {} by {}.", counted(tasks_of(evaluation), "task"),
                   evaluation.scores.size() == 1 ? "once" : fmt::format("with {} values", evaluation.scores.size()),
                   harness_and_version(evaluation));
   report.sections.push_back(evaluation_section(evaluation));

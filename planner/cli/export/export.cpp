@@ -49,13 +49,12 @@ void add_export(CLI::App& app) {
   const Command command(app, "export",
                         "Write a plan or a run in the format of the framework that is to train it\n"
                         "Example: windtunnel export out/plan --to torchtitan -o job.toml");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(export_plan);
   command.option("PLAN", o->plan, "Run file (plan.yaml), folder of windtunnel plan -o, or a preset of configs/runs")
       .required();
   command.option("--to", o->target, fmt::format("One of {}", fmt::join(recipe_format_names(), ", "))).required();
   command.option("-o,--output", o->output, "File to write instead of standard output");
   command.flag("--json", o->json, "Print one JSON document: the text and what it does not say");
-  command.runs([o] { export_plan(*o); });
 }
 
 }  // namespace wt

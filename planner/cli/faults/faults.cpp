@@ -1,6 +1,5 @@
 // windtunnel faults: compares a study's recovery policies on the same traces of faults.
 #include <fmt/format.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/text.hpp"
@@ -49,13 +48,12 @@ void add_faults(CLI::App& app) {
       faults.subcommand("compare",
                         "What each recovery policy comes to for a study; UNKNOWN where an input is missing\n"
                         "Example: windtunnel faults compare dbrx-3072-h100 --set hot_spares.activate=50s");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(compare_faults);
   command.option("STUDY", o->study, "Study file, or a name in configs/studies").required();
   command.option("--set", o->set, "key=value, a dotted key of the study; may be repeated").one_a_mention();
   command.option("-o,--output", o->output, "File for the report: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
-  command.runs([o] { compare_faults(*o); });
 }
 
 }  // namespace wt

@@ -7,7 +7,6 @@
 #include "configs/base/error.hpp"
 #include "planner/cli/gate/gate_command.hpp"
 #include "planner/cli/gate/gate_report.hpp"
-#include "planner/cli/gate/gate_run.hpp"
 #include "planner/cli/gate/history_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
@@ -18,20 +17,16 @@ namespace {
 
 struct Options {
   std::string base, current, junit;
-  std::vector<std::string> ignore;
-  bool strict = false, allow_missing = false, all = false, json = false, markdown = false;
+  GateOptions gate;
+  bool all = false, json = false, markdown = false;
 };
 
 void compare_profiles(const Options& o) {
   if (o.base.empty() || o.current.empty())
     throw_usage("gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
                 o.base.empty() ? 0 : 1);
-  GateOptions options;
-  options.strict = o.strict;
-  options.allow_missing = o.allow_missing;
-  options.ignored_facts = o.ignore;
   const GateResult result =
-      compare(read_gate_input(gate_profiles(o.base)), read_gate_input(gate_profiles(o.current)), options);
+      compare(read_gate_input(gate_profiles(o.base)), read_gate_input(gate_profiles(o.current)), o.gate);
   if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
   if (o.junit != "-")
     put_document(o.json       ? json_text(gate_json(result))
@@ -55,15 +50,11 @@ void add_selftest(const Command& gate) {
   command.flag("--json", o->json, "Print one JSON document");
   command.runs([o] {
     if (o->history) {
-      HistorySelftestOptions of_history;
-      of_history.seed = o->seed;
       const HistorySelftest found =
-          history_selftest(default_golden_series(), read_recorded_runs(default_recorded_runs()), of_history);
+          history_selftest(default_golden_series(), read_recorded_runs(default_recorded_runs()), {.seed = o->seed});
       return put_document(o->json ? json_text(history_selftest_json(found)) : history_selftest_text(found), "");
     }
-    SelftestOptions options;
-    options.seed = o->seed;
-    const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), options);
+    const SelftestResult result = selftest(read_recorded_runs(default_recorded_runs()), {.seed = o->seed});
     put_document(o->json ? json_text(selftest_json(result)) : selftest_text(result), "");
   });
 }
@@ -84,12 +75,12 @@ void add_gate(CLI::App& app) {
   const Command command(app, "gate",
                         "Say whether a change made anything slower, and how sure that is\n"
                         "Example: windtunnel gate run --base main --new . --minutes 15");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(compare_profiles);
   command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
   command.option("NEW", o->current, "The same after the change");
-  command.flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
-  command.flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
-  command.option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)").one_a_mention();
+  command.flag("--strict", o->gate.strict, "Benchmarks that cannot be decided give exit status 3");
+  command.flag("--allow-missing", o->gate.allow_missing, "Benchmarks that vanished are no finding");
+  command.option("--ignore", o->gate.ignored_facts, "Fingerprint fact that may differ (repeatable)").one_a_mention();
   command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
   const Word json = command.flag("--json", o->json, "Print one JSON document");
   command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);
@@ -97,7 +88,6 @@ void add_gate(CLI::App& app) {
   add_gate_run(command);
   add_selftest(command);
   add_gate_history(command);
-  command.runs([o] { compare_profiles(*o); });
 }
 
 }  // namespace wt

@@ -1,8 +1,8 @@
-#include "planner/cli/gate/gate_comment.hpp"
-
+// The gate's comment on a pull request: only findings, or nothing.
 #include <fmt/core.h>
 
 #include "planner/cli/gate/gate_format.hpp"
+#include "planner/cli/gate/gate_report.hpp"
 #include "reports/render/render.hpp"
 
 namespace wt {

@@ -74,8 +74,7 @@ void add_record(const Command& gate) {
     for (AlertRecord& each : new_alerts) each.date = date;
     record_alerts(new_alerts, o->history);
     fmt::print("{} run {} of commit {}: {} in {}{}.\n{}", fresh ? "Recorded" : "Already there:", run.id,
-               run.commit.empty() ? "unknown" : run.commit,
-               counted(static_cast<std::int64_t>(run.values.size()), "benchmark"), run.environment,
+               run.commit.empty() ? "unknown" : run.commit, counted(run.values.size(), "benchmark"), run.environment,
                run.left_out == 0 ? "" : fmt::format(", {} left out", run.left_out), new_alerts_text(judgement));
     for (const auto& [benchmark, error] : run.failed) fmt::print("{} failed: {}\n", benchmark, shortened(error));
     if (judgement.has_regression()) set_status(static_cast<int>(Code::finding));
@@ -141,7 +140,7 @@ void add_accept(const Command& gate) {
     if (commits.size() != 1)
       throw_usage(
           "gate accept: --commit: found {} of {}, allowed one that was recorded; give it as the history shows it",
-          counted(static_cast<std::int64_t>(commits.size()), "recorded commit"), o->commit);
+          counted(commits.size(), "recorded commit"), o->commit);
     record_acceptance({commits[0], o->benchmark, o->reason, now()}, o->folder);
     fmt::print("Accepted at {}: {}.\n", commits[0], o->benchmark.empty() ? "every benchmark" : o->benchmark);
   });

@@ -17,6 +17,10 @@ std::string gate_markdown(const GateResult& result);
 /// One testcase per benchmark. failure: slower ("regression") and missing; error: incomparable and failed; skipped:
 /// inconclusive, and missing where allowed.
 std::string gate_junit(const GateResult& result);
+/// The comment on a pull request, in Markdown: regressions first with change and interval, then improvements, and the
+/// command that measures again. "" when there are neither. At most 100 rows and the number of others, because a comment
+/// holds 65,536 characters.
+std::string gate_comment(const GateResult& result);
 
 std::string selftest_text(const SelftestResult& result);
 nlohmann::json selftest_json(const SelftestResult& result);

@@ -1,16 +1,13 @@
 // windtunnel gate run: builds two revisions, measures both in blocks of random order, and ends when it is certain.
-#include "planner/cli/gate/gate_run.hpp"
-
 #include <fmt/ranges.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
 #include "configs/base/error.hpp"
 #include "planner/cli/gate/gate_blocks.hpp"
-#include "planner/cli/gate/gate_comment.hpp"
+#include "planner/cli/gate/gate_command.hpp"
 #include "planner/cli/gate/gate_report.hpp"
 #include "planner/cli/gate/gate_trees.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -28,8 +25,8 @@ struct RunOptions {
   std::string base, current = ".", build = kBuild, command = kMeasure, output;
   double minutes = 15;
   std::optional<std::int64_t> seed;
-  std::vector<std::string> ignore;
-  bool strict = false, allow_missing = false, all = false, json = false;
+  GateOptions gate;
+  bool all = false, json = false;
 };
 
 /// The command line that measures both again.
@@ -39,9 +36,9 @@ std::string command_line(const RunOptions& o, const GateTree& base, const GateTr
                                  named ? current.commit.substr(0, 12) : ".");
   if (o.build != kBuild) line += " --build " + shell_word(o.build);
   if (o.command != kMeasure) line += " --command " + shell_word(o.command);
-  for (const std::string& fact : o.ignore) line += " --ignore " + shell_word(fact);
-  if (o.strict) line += " --strict";
-  if (o.allow_missing) line += " --allow-missing";
+  for (const std::string& fact : o.gate.ignored_facts) line += " --ignore " + shell_word(fact);
+  if (o.gate.strict) line += " --strict";
+  if (o.gate.allow_missing) line += " --allow-missing";
   return line + fmt::format(" --minutes {:g} --seed {}", o.minutes, seed);
 }
 
@@ -55,10 +52,6 @@ void build(const GateTree& tree, const RunOptions& o, const std::filesystem::pat
 }
 
 void run(const RunOptions& o) {
-  GateOptions options;
-  options.strict = o.strict;
-  options.allow_missing = o.allow_missing;
-  options.ignored_facts = o.ignore;
   std::filesystem::path folder;
   if (!o.output.empty()) folder = make_folder(o.output);
   GateTrees trees;
@@ -68,7 +61,7 @@ void run(const RunOptions& o) {
   // A new seed each time: orders must be random for the test's probabilities to hold.
   const std::int64_t seed = o.seed ? *o.seed : std::random_device{}();
   GateBlocks blocks(base, current, o.command, trees.log(), static_cast<std::uint64_t>(seed));
-  GateResult result = blocks.measure(60 * o.minutes, options);
+  GateResult result = blocks.measure(60 * o.minutes, o.gate);
   result.command = command_line(o, base, current, seed);
   if (!folder.empty()) {
     put_document(json_text(gate_json(result)), (folder / "gate.json").string());
@@ -87,7 +80,7 @@ void add_gate_run(const Command& gate) {
       gate.subcommand("run",
                       "Build two revisions, measure them in turns until it is certain, and compare\n"
                       "Example: windtunnel gate run --base main --new . --minutes 15 -o gate");
-  auto o = std::make_shared<RunOptions>();
+  const auto o = command.runs(run);
   command.option("--base", o->base, "Revision before the change").required();
   command.option("--new", o->current, "Revision after it; '.': the working tree").shows_default();
   command.option("--build", o->build, "Command of bash that builds a tree, run in it").shows_default();
@@ -100,12 +93,11 @@ void add_gate_run(const Command& gate) {
   command.option("--seed", o->seed, "Of the order within blocks (default: drawn, and shown with the result)");
   command.option("-o,--output", o->output,
                  "Folder for gate.json, gate.md, gate.xml (JUnit) and comment.md, empty without a finding");
-  command.option("--ignore", o->ignore, "Fingerprint fact that may differ (repeatable)").one_a_mention();
-  command.flag("--strict", o->strict, "Benchmarks that cannot be decided give exit status 3");
-  command.flag("--allow-missing", o->allow_missing, "Benchmarks that vanished are no finding");
+  command.option("--ignore", o->gate.ignored_facts, "Fingerprint fact that may differ (repeatable)").one_a_mention();
+  command.flag("--strict", o->gate.strict, "Benchmarks that cannot be decided give exit status 3");
+  command.flag("--allow-missing", o->gate.allow_missing, "Benchmarks that vanished are no finding");
   command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { run(*o); });
 }
 
 }  // namespace wt

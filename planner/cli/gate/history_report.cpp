@@ -17,7 +17,18 @@ using nlohmann::json;
 WT_TO_JSON(HistoryPoint, run, commit, built, measured, host, median, low, high, samples)
 WT_TO_JSON(HistorySeries, benchmark, environment, facts, unit, smaller_is_better, points)
 WT_TO_JSON(AlertRecord, benchmark, environment, before, commit, ratio, reason)
-WT_TO_JSON(LevelShift, index, before, after, p, threshold)
+static void to_json(json& out, const LevelShift& s) {
+  out = {{"index", s.index}, {"before", s.before},       {"after", s.after},
+         {"p", s.p},         {"threshold", s.threshold}, {"ratio", s.ratio()}};
+}
+static void to_json(json& out, const SeriesShift& each) {
+  out = each.shift;
+  out.update({{"state", to_string(each.state)},
+              {"worse", each.worse},
+              {"before_commit", each.before},
+              {"commit", each.commit},
+              {"reason", each.reason}});
+}
 
 namespace {
 
@@ -56,10 +67,8 @@ std::vector<ShiftRow> shift_rows(const HistoryJudgement& judgement) {
 }
 
 Table changes_table(const std::vector<ShiftRow>& rows) {
-  Table table{.title = "",
-              .columns = {"state", "direction", numeric("change", "%"), numeric("before"), numeric("after"),
+  Table table{.columns = {"state", "direction", numeric("change", "%"), numeric("before"), numeric("after"),
                           numeric("p"), "commits", "since", "benchmark", "environment", "accepted because"},
-              .rows = {},
               .note = "Commits: what `git log` takes. Levels are medians between two changes; p is Student's t."};
   for (const auto& [judged, s] : rows) {
     const HistorySeries& series = *judged->series;
@@ -87,20 +96,16 @@ Cell scatter_cell(const JudgedSeries& judged) {
 }
 
 Table series_table(const HistoryJudgement& judgement) {
-  Table table{.title = "",
-              .columns = {"benchmark", "environment", numeric("runs"), numeric("newest"), numeric("scatter", "%"),
+  Table table{.columns = {"benchmark", "environment", numeric("runs"), numeric("newest"), numeric("scatter", "%"),
                           numeric("changes"), numeric("left out")},
-              .rows = {},
               .note =
                   "Scatter: of one run about its level. A change smaller than this, or than 1 %, is none. Left out: "
                   "change points that do not last, are within the scatter or are not certain; the JSON says which."};
   for (const JudgedSeries& judged : judgement.series) {
     const HistoryPoint& newest = judged.series->points.back();
-    table.rows.push_back({judged.series->benchmark, judged.series->environment,
-                          whole(static_cast<std::int64_t>(judged.series->points.size())),
+    table.rows.push_back({judged.series->benchmark, judged.series->environment, whole(judged.series->points.size()),
                           gate_value(newest.median, judged.series->unit), scatter_cell(judged),
-                          whole(static_cast<std::int64_t>(judged.shifts.size())),
-                          whole(static_cast<std::int64_t>(judged.levels.rejected.size()))});
+                          whole(judged.shifts.size()), whole(judged.levels.rejected.size())});
   }
   return table;
 }
@@ -137,33 +142,13 @@ Chart series_chart(const JudgedSeries& judged) {
   return chart;
 }
 
-json shift_json(const LevelShift& shift) {
-  json out = shift;
-  out["ratio"] = shift.ratio();
-  return out;
-}
-
 json history_payload(const History& history, const HistoryJudgement& judgement) {
   json all = json::array(), new_alerts = json::array();
   for (const JudgedSeries& judged : judgement.series) {
-    const HistorySeries& s = *judged.series;
-    json shifts = json::array(), rejected = json::array();
-    for (const SeriesShift& each : judged.shifts) {
-      json row = shift_json(each.shift);
-      row.update({{"state", to_string(each.state)},
-                  {"worse", each.worse},
-                  {"before_commit", each.before},
-                  {"commit", each.commit},
-                  {"reason", each.reason}});
-      shifts.push_back(std::move(row));
-    }
-    for (const LevelShift& each : judged.levels.rejected) {
-      json row = shift_json(each);
-      row["rejected"] = each.rejected;
-      rejected.push_back(std::move(row));
-    }
-    all.emplace_back(s).update(
-        {{"scatter", judged.levels.spread}, {"shifts", std::move(shifts)}, {"left_out", std::move(rejected)}});
+    json rejected = json::array();
+    for (const LevelShift& each : judged.levels.rejected) rejected.emplace_back(each)["rejected"] = each.rejected;
+    all.emplace_back(*judged.series)
+        .update({{"scatter", judged.levels.spread}, {"shifts", judged.shifts}, {"left_out", std::move(rejected)}});
   }
   for (const AlertRecord& a : judgement.new_alerts)
     new_alerts.emplace_back(a)["said"] = a.withdrawn ? "withdrawn" : "raised";
@@ -195,12 +180,9 @@ Report history_report(const History& history, const HistoryJudgement& judgement,
   const auto count = [&](auto holds) { return std::ranges::count_if(rows, holds); };
   const auto fresh = count([](const ShiftRow& r) { return r.shift->state == ShiftState::fresh; });
   const auto worse = count([](const ShiftRow& r) { return r.shift->worse && r.shift->state != ShiftState::accepted; });
-  Report report;
-  report.title = "Gate history";
-  report.answer =
-      rows.empty() ? std::string("Nothing changed") : counted(static_cast<std::int64_t>(rows.size()), "change");
-  report.answer += fmt::format(" in {} series of {}", judgement.series.size(),
-                               counted(static_cast<std::int64_t>(history.runs), "run"));
+  Report report{.title = "Gate history",
+                .answer = rows.empty() ? std::string("Nothing changed") : counted(rows.size(), "change")};
+  report.answer += fmt::format(" in {} series of {}", judgement.series.size(), counted(history.runs, "run"));
   if (!rows.empty()) report.answer += fmt::format(": {} new, {} for the worse and not accepted", fresh, worse);
   report.answer += ".";
   report.status = judgement.has_regression() ? Status::bad : worse > 0 ? Status::warn : Status::good;
@@ -210,12 +192,11 @@ Report history_report(const History& history, const HistoryJudgement& judgement,
   else
     section.items.emplace_back(changes_table(rows));
   if (history.torn > 0)
-    section.items.emplace_back(Callout{Status::warn, "Cut off",
-                                       fmt::format("{} without its end left out; record the run again.",
-                                                   counted(static_cast<std::int64_t>(history.torn), "line"))});
+    section.items.emplace_back(
+        Callout{Status::warn, "Cut off",
+                fmt::format("{} without its end left out; record the run again.", counted(history.torn, "line"))});
   report.sections.push_back(std::move(section));
-  Section list{.id = "series", .title = "Series"};
-  list.items.emplace_back(series_table(judgement));
+  Section list{.id = "series", .title = "Series", .items = {series_table(judgement)}};
   report.sections.push_back(std::move(list));
   Section charts{.id = "charts", .title = "Charts"};
   for (bool changed : {true, false})

@@ -91,13 +91,10 @@ void put_verdict(const FleetObservation& fleet, const JudgeOptions& options, boo
 }
 
 void check_node(const Options& o) {
-  CollectOptions options;
-  options.quick = o.quick;
-  options.storage = o.storage;
   const DriverReports reports = read_driver_reports(o);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   FleetObservation fleet;
-  fleet.nodes = {collect_node(options, [&](const std::string& what) {
+  fleet.nodes = {collect_node({.quick = o.quick, .storage = o.storage}, [&](const std::string& what) {
     if (terminal) fmt::print(stderr, "{}\n", what);
   })};
   if (const auto& failures = fleet.nodes.front().failures; !failures.empty())

@@ -76,9 +76,7 @@ Callout training_callout(const Diagnosis& d) {
 }  // namespace
 
 Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) {
-  Report report;
-  report.title = "Health";
-  report.answer = answer_of(verdict);
+  Report report{.title = "Health", .answer = answer_of(verdict)};
   if (verdict.comparisons > 0)
     report.answer_range = fmt::format(
         "{} comparisons; chance alone cordons a node of a healthy fleet in one check of {:.0f} where spreads are "
@@ -91,9 +89,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
     report.sections.push_back({"training", "The training run", {}, {training_callout(*verdict.training)}});
 
   const std::vector<Column> columns = {"node", "verdict", "because of", "reason", "to do", numeric("sure", "%")};
-  Table nodes{.title = "",
-              .columns = columns,
-              .rows = {},
+  Table nodes{.columns = columns,
               .note =
                   "Sure, of a comparison: that a healthy fleet does not show as much anywhere in this check. Of an "
                   "event (assumed): that the driver's or counter's word is right."};
@@ -102,7 +98,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
       nodes.rows.push_back(
           {node.node, {to_string(f.state), status_of(f.state)}, f.what, f.reason, f.action, confidence_cell(f)});
   if (!nodes.rows.empty()) report.sections.push_back({"nodes", "What is held against nodes", {}, {nodes}});
-  Table shared{.title = "", .columns = std::vector<Column>(columns.begin() + 1, columns.end()), .rows = {}, .note = ""};
+  Table shared{.columns = std::vector<Column>(columns.begin() + 1, columns.end())};
   for (const Finding& f : verdict.shared)
     shared.rows.push_back({{f.state == NodeState::cordon ? "fault" : "watch", status_of(f.state)},
                            f.what,
@@ -118,12 +114,7 @@ Report health_report(const HealthVerdict& verdict, const JudgeOptions& options) 
 namespace {
 
 /// Columns for "measured": median and range of each row.
-Table spread_table() {
-  return {.title = "",
-          .columns = {"measured", numeric("median"), numeric("least"), numeric("most")},
-          .rows = {},
-          .note = ""};
-}
+Table spread_table() { return {.columns = {"measured", numeric("median"), numeric("least"), numeric("most")}}; }
 
 template <typename Text>
 void add_spread(Table& table, const std::string& what, const std::vector<double>& values, Text&& text) {

@@ -197,7 +197,7 @@ void add_import(CLI::App& app) {
   const Command command(app, "import",
                         "Make a profile of what other tools measured: nccl-tests, nvbench, PyTorch's profiler\n"
                         "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(import_file);
   command
       .option("FILE", o->file, "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
       .required();
@@ -206,7 +206,6 @@ void add_import(CLI::App& app) {
       "Cluster it was measured on, whose link speeds calibrate needs: a preset of configs/clusters, or a file");
   command.option("-o,--output", o->output, "Profile (JSON) to write");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { import_file(*o); });
 }
 
 }  // namespace wt

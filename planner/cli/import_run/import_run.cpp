@@ -51,7 +51,7 @@ void add_import_run(CLI::App& app) {
   const Command command(app, "import-run",
                         "Read a job of another framework as a run file\n"
                         "Example: windtunnel import-run pretrain.sh --gpus 256 -o run.yaml");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(import_job);
   command.option("FILE", o->file, "Launch script or flags, YAML, or TOML of a trainer").required();
   command.option("--from", o->format,
                  fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
@@ -59,7 +59,6 @@ void add_import_run(CLI::App& app) {
   command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
   command.option("-o,--output", o->output, "Run file to write instead of standard output");
   command.flag("--json", o->json, "Print one JSON document: the run, what was dropped and what was assumed");
-  command.runs([o] { import_job(*o); });
 }
 
 }  // namespace wt

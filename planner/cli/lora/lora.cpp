@@ -1,5 +1,4 @@
 // windtunnel lora merge: adds an adapter to its base weights.
-#include <memory>
 
 #include "configs/base/error.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -36,11 +35,10 @@ void add_lora(CLI::App& app) {
   const Command command = lora.subcommand("merge",
                                           "The base's weights with an adapter added to them, in fp32\n"
                                           "Example: windtunnel lora merge out/adapter -o out/merged");
-  auto words = std::make_shared<MergeWords>();
+  const auto words = command.runs(merge);
   command.option("ADAPTER", words->adapter, "PEFT's folder: adapter_config.json, adapter_model.safetensors").required();
   command.option("-o,--output", words->output, "Folder for the weights").required();
   command.option("--base", words->base, "Folder with the weights; else base_model_name_or_path of the adapter");
-  command.runs([words] { merge(*words); });
 }
 
 }  // namespace wt

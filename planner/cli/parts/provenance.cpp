@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "configs/base/lookup.hpp"
 #include "configs/machine/fingerprint.hpp"
 
 namespace wt {
@@ -26,10 +27,7 @@ std::string command_line() {
   return line;
 }
 
-std::string fact(const Fingerprint& facts, const std::string& key) {
-  const auto it = facts.find(key);
-  return it == facts.end() ? "not known" : it->second;
-}
+std::string fact(const Fingerprint& facts, const std::string& key) { return value_or(facts, key, "not known"); }
 
 std::string build(const Fingerprint& facts) {
   return fmt::format("{}, {}, {} trainer, {} CUDA", WT_BUILD_TYPE, fact(facts, "compiler"),
@@ -40,15 +38,12 @@ std::string build(const Fingerprint& facts) {
 
 KeyValues provenance(std::vector<std::pair<std::string, Cell>> entries) {
   const Fingerprint facts = host_facts();
-  KeyValues out;
-  out.title = "Where this comes from";
-  out.entries = {{"command", command_line()},
-                 {"version", WT_VERSION},
-                 {"commit", fact(facts, "commit")},
-                 {"build", build(facts)},
-                 {"date", fact(facts, "date")}};
-  for (auto& entry : entries) out.entries.push_back(std::move(entry));
-  return out;
+  entries.insert(entries.begin(), {{"command", command_line()},
+                                   {"version", WT_VERSION},
+                                   {"commit", fact(facts, "commit")},
+                                   {"build", build(facts)},
+                                   {"date", fact(facts, "date")}});
+  return {.title = "Where this comes from", .entries = std::move(entries)};
 }
 
 std::string version_text() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,13 @@ class Command {
 
   /// Called after parsing, unless a subcommand of this one was named.
   void runs(std::function<void()> action) const;
+  /// The same with the options that it returns, into which words are parsed.
+  template <typename Options>
+  std::shared_ptr<Options> runs(void (*action)(const Options&)) const {
+    auto options = std::make_shared<Options>();
+    runs([options, action] { action(*options); });
+    return options;
+  }
 
  private:
   CLI::App* app_;

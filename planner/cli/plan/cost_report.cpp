@@ -181,8 +181,7 @@ Chart cost_stack(const std::vector<std::pair<std::string, const Cost*>>& costs) 
 }
 
 Section cost_section(const Cost& cost) {
-  Section s{.id = "cost", .title = "Cost"};
-  s.paragraphs.push_back(cost_sentence(cost));
+  Section s{.id = "cost", .title = "Cost", .paragraphs = {cost_sentence(cost)}};
   if (!cost.prices)
     s.paragraphs.emplace_back("A `prices` map in the study or in its cluster gives money and energy.");
   else if (const std::string missing = not_priced_sentence(cost); !missing.empty())

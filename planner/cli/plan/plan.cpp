@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -254,7 +253,7 @@ void add_plan(CLI::App& app) {
                         "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
                         "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster "
                         "hgx-b200 --finish-within 30d");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(plan_command);
   command.option("study", o->study, "Study file, or a name in configs/studies");
   command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
   command
@@ -279,7 +278,6 @@ void add_plan(CLI::App& app) {
                  "takes these layouts, listed in plan.yaml, when it shrinks");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
-  command.runs([o] { plan_command(*o); });
 }
 
 }  // namespace wt

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "configs/base/atomic_file.hpp"
+#include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
@@ -20,60 +21,58 @@ static void to_json(json& out, const SourcedNumber& n) {
   out = {{"value", n.value}, {"evidence", to_string(n.evidence.kind)}, {"source", n.evidence.source}};
 }
 WT_TO_JSON(RunDistribution, runs, finished, p50_s, p90_s, p95_s, mean_s, goodput, failures)
-WT_TO_JSON(Layout, replicate, shard, expert, microbatch)
-WT_TO_JSON(OpClassTotal, count, busy_s, exposed_s)
-WT_TO_JSON(ReplacementOption, every_steps, moves, step_s, move_s)
 WT_TO_JSON(PresetRow, name, mtbf_s, interval_s, goodput, days)
 WT_TO_JSON(Certificate, bound, incumbent, unit, gap, proved, ties_complete, enumerated, infeasible, bounded, simulated,
            violations)
 
-namespace {
-
-json step_json(const Simulated& s) {
-  json out{{"step_s", s.step_s},
-           {"low_s", s.low_s},
-           {"high_s", s.high_s},
-           {"exposed_communication_s", s.exposed_s},
-           {"slowed_by_communication_s", s.slowed_s},
-           {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu},
-           {"evidence", evidence_json(s.evidence)}};
-  out["mfu"] = s.mfu > 0 ? json(s.mfu) : json(nullptr);
-  return out;
+static void to_json(json& out, const Layout& l) {
+  out = {{"replicate", l.replicate},
+         {"shard", l.shard},
+         {"expert", l.expert},
+         {"microbatch", l.microbatch},
+         {"recompute", to_string(l.recompute)},
+         {"placed", !l.placement.empty()}};
 }
-
+static void to_json(json& out, const ReplacementOption& o) {
+  out = {{"every_steps", o.every_steps}, {"moves", o.moves},   {"imbalance", o.load},
+         {"step_s", o.step_s},           {"move_s", o.move_s}, {"step_with_moves_s", o.with_moves_s}};
+}
 /// Mean times of the critical rank's ops, named as a machine model's ops ("attention.fwd/dense").
-json ops_json(const std::vector<OpClassTotal>& totals) {
-  json out = json::array();
-  for (const OpClassTotal& t : totals) out.emplace_back(t)["op"] = to_string(OpKey{t.action, t.direction, t.group});
-  return out;
+static void to_json(json& out, const OpClassTotal& t) {
+  out = {{"op", to_string(OpKey{t.action, t.direction, t.group})},
+         {"count", t.count},
+         {"busy_s", t.busy_s},
+         {"exposed_s", t.exposed_s}};
 }
-
-json layout_json(const Layout& l) {
-  json out = l;
-  out["recompute"] = to_string(l.recompute);
-  out["placed"] = !l.placement.empty();
-  return out;
+static void to_json(json& out, const Simulated& s) {
+  out = {{"step_s", s.step_s},
+         {"low_s", s.low_s},
+         {"high_s", s.high_s},
+         {"exposed_communication_s", s.exposed_s},
+         {"slowed_by_communication_s", s.slowed_s},
+         {"tokens_per_s_per_gpu", s.tokens_per_s_per_gpu},
+         {"evidence", evidence_json(s.evidence)},
+         {"mfu", s.mfu > 0 ? json(s.mfu) : json(nullptr)}};
 }
-
-const char* to_word(Fate fate) {
-  return fate == Fate::infeasible ? "infeasible" : fate == Fate::bounded ? "bounded" : "simulated";
-}
-
-json candidates_json(const std::vector<Candidate>& candidates) {
-  json out = json::array();
-  for (const Candidate& c : candidates) {
-    json one{{"layout", layout_json(c.layout)}, {"fate", to_word(c.fate)}};
-    if (c.fate == Fate::infeasible) one["reason"] = c.reason;
-    if (c.memory_bytes > 0) one["memory_bytes"] = c.memory_bytes;
-    if (c.fate != Fate::infeasible) {
-      one["microbatches"] = c.microbatches;
-      one["bound_s"] = c.bound_s;
-    }
-    if (c.result) one["step"] = step_json(*c.result);
-    out.push_back(std::move(one));
+static void to_json(json& out, Fate fate) { out = word_for(fate, std::array{"infeasible", "bounded", "simulated"}); }
+static void to_json(json& out, const Candidate& c) {
+  out = {{"layout", c.layout}, {"fate", c.fate}};
+  if (c.fate == Fate::infeasible) out["reason"] = c.reason;
+  if (c.memory_bytes > 0) out["memory_bytes"] = c.memory_bytes;
+  if (c.fate != Fate::infeasible) {
+    out["microbatches"] = c.microbatches;
+    out["bound_s"] = c.bound_s;
   }
-  return out;
+  if (c.result) out["step"] = *c.result;
 }
+static void to_json(json& out, const SmallerLayout& each) {
+  out = {{"gpus", each.layout.world()}, {"layout", each.layout}, {"step_s", each.step_s}};
+}
+static void to_json(json& out, const TimedClass& e) {
+  out = {{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}};
+}
+
+namespace {
 
 json study_json(const StudySpec& s) {
   return {{"name", s.name},
@@ -153,13 +152,6 @@ json finish_json(const PlanInputs& inputs, const Plan& plan) {
   return out;
 }
 
-json sources_json(const std::vector<TimedClass>& sources) {
-  json out = json::array();
-  for (const TimedClass& e : sources)
-    out.push_back({{"class", e.name}, {"share", e.share}, {"points", e.points}, {"source", e.source}});
-  return out;
-}
-
 /// Comment lines with '#', at most 120 columns wide.
 std::string comment(const std::string& text) {
   std::string out, line = "#";
@@ -184,9 +176,7 @@ json drift_json(const Plan& plan) {
   if (!plan.replacement) return out;
   const ReplacementStudy& study = *plan.replacement;
   out["windows"] = study.windows, out["window_steps"] = study.window_steps, out["chosen"] = study.chosen;
-  out["gain"] = study.gain(), out["options"] = json::array();
-  for (const ReplacementOption& o : study.options)
-    out["options"].emplace_back(o).update({{"imbalance", o.load}, {"step_with_moves_s", o.with_moves_s}});
+  out["gain"] = study.gain(), out["options"] = study.options;
   return out;
 }
 
@@ -196,13 +186,6 @@ json evidence_json(const EvidenceShares& shares) {
   json out;
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::derived, Evidence::assumed})
     out[to_string(kind)] = shares[static_cast<std::size_t>(kind)];
-  return out;
-}
-
-json smaller_json(const Plan& plan) {
-  json out = json::array();
-  for (const SmallerLayout& each : plan.smaller)
-    out.push_back({{"gpus", each.layout.world()}, {"layout", layout_json(each.layout)}, {"step_s", each.step_s}});
   return out;
 }
 
@@ -238,10 +221,10 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"answer", plan_answer(inputs, plan)},
       {"range", plan_range(plan)},
       {"doubts", plan_doubts(inputs, plan)},
-      {"layout", layout_json(plan.layout)},
+      {"layout", plan.layout},
       {"expert_placement", plan.layout.placement},
-      {"step", step_json(plan.step)},
-      {"ops", ops_json(plan.step.totals)},
+      {"step", plan.step},
+      {"ops", plan.step.totals},
       {"mfu_definition", mfu_json(inputs)},
       {"memory",
        {{"peak_bytes", plan.memory.live.peak()},
@@ -260,7 +243,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"finish", finish_json(inputs, plan)},
       {"policies", policies_json(plan.policies)},
       {"saves", saves_json(plan)},
-      {"smaller_layouts", smaller_json(plan)},
+      {"smaller_layouts", plan.smaller},
       {"cost", cost_json(plan.cost)},
       {"failure_presets", plan.presets},
       {"certificate", plan.search.certificate},
@@ -269,8 +252,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"ties", plan.search.ties},
       {"choice", robust_json(plan)},
       {"measure_next", measure_json(plan)},
-      {"candidates", candidates_json(plan.search.candidates)},
-      {"evidence_sources", sources_json(plan.timed_by)},
+      {"candidates", plan.search.candidates},
+      {"evidence_sources", plan.timed_by},
       {"assumptions", plan_assumptions(inputs, plan)}};
 }
 

@@ -47,7 +47,6 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   Chart chart{.kind = ChartKind::bar,
               .title = "Share of the step time",
               .unit = "%",
-              .labels = {},
               .series = {{.name = "share"}},
               .horizontal = true};
   for (Evidence kind : {Evidence::measured, Evidence::published, Evidence::assumed, Evidence::derived}) {
@@ -68,22 +67,19 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
 }  // namespace
 
 Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details, nlohmann::json document) {
-  Report report;
-  report.title = "Plan of " + inputs.study.name;
-  report.answer = plan_answer(inputs, plan);
-  report.answer_range = "Range: " + plan_range(plan) + ".";
-  report.status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn;
-  report.sections = {layout_section(inputs, plan), search_section(inputs, plan),
-                     robust_section(plan),         step_section(inputs, plan),
-                     memory_section(inputs, plan), goodput_section(inputs, plan, details),
-                     policies_section(plan),       cost_section(plan.cost),
-                     sensitivity_section(details), evidence_section(inputs, plan)};
-  report.provenance = provenance(
-      {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
-       {"seed", std::to_string(inputs.study.seed)},
-       {"times", inputs.basis}});
-  report.payload = std::move(document);
-  return report;
+  return {.title = "Plan of " + inputs.study.name,
+          .answer = plan_answer(inputs, plan),
+          .answer_range = "Range: " + plan_range(plan) + ".",
+          .status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn,
+          .sections = {layout_section(inputs, plan), search_section(inputs, plan), robust_section(plan),
+                       step_section(inputs, plan), memory_section(inputs, plan), goodput_section(inputs, plan, details),
+                       policies_section(plan), cost_section(plan.cost), sensitivity_section(details),
+                       evidence_section(inputs, plan)},
+          .provenance = provenance(
+              {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
+               {"seed", std::to_string(inputs.study.seed)},
+               {"times", inputs.basis}}),
+          .payload = std::move(document)};
 }
 
 }  // namespace wt

@@ -158,8 +158,7 @@ Table memory_table(const std::vector<MemoryPart>& parts) {
 }  // namespace
 
 Section step_section(const PlanInputs& inputs, const Plan& plan) {
-  Section s{.id = "step", .title = "One simulated step"};
-  s.paragraphs.push_back(evidence_sentence(plan.step.evidence) + ".");
+  Section s{.id = "step", .title = "One simulated step", .paragraphs = {evidence_sentence(plan.step.evidence) + "."}};
   if (plan.step.critical) {
     s.items.push_back(step_chart(*plan.step.critical));
     for (bool forward : {true, false}) {

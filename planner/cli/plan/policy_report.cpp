@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "configs/base/json_members.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/files/run.hpp"
@@ -11,9 +12,38 @@
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
-namespace {
 
 using nlohmann::json;
+
+/// "never" becomes null.
+static void to_json(json& out, const ShownNumber& number) {
+  out = std::isfinite(number.value) ? json(number.value) : json();
+}
+WT_TO_JSON(BreakEvenAxis, name, unit, values)
+WT_TO_JSON(BreakEvenSurface, policy, title, unit, row, column, cells)
+WT_TO_JSON(PairedDifference, mean, low, high)
+static void to_json(json& out, const PolicyRow& row) {
+  out = {{"policy", row.policy}};
+  if (!row.outcome) {
+    out.update({{"unknown", row.missing}, {"break_even", row.break_even}});
+    return;
+  }
+  const PolicyOutcome& o = *row.outcome;
+  const auto [least, most] = std::ranges::minmax(o.goodputs);
+  out.update(
+      {{"how", row.how},
+       {"spares", row.spares},
+       {"interval_s", row.interval_s},
+       {"goodput",
+        {{"median", o.median_goodput()}, {"p10", o.p10_goodput()}, {"least", least}, {"most", most}, {"cv", o.cv()}}},
+       {"finish_s", o.median_s()},
+       {"finished", o.finished},
+       {"failures", o.failures},
+       {"failures_without_spare", o.without_spare},
+       {"difference", *row.difference}});
+}
+
+namespace {
 
 constexpr double kNoCleanSave = 0.01;  // accepted probability that all kept saves contain a silent error
 
@@ -58,22 +88,6 @@ std::string written_sentence(const Plan& plan) {
       slowdown.value > 0 ? fmt::format(" ({}: {})", to_string(slowdown.evidence.kind), slowdown.evidence.source) : "");
 }
 
-/// "never" becomes null.
-json surface_json(const BreakEvenSurface& surface) {
-  const auto values = [](const std::vector<ShownNumber>& shown) {
-    json out = json::array();
-    for (const ShownNumber& one : shown) out.push_back(std::isfinite(one.value) ? json(one.value) : json());
-    return out;
-  };
-  const auto axis = [&](const BreakEvenAxis& a) {
-    return json{{"name", a.name}, {"unit", a.unit}, {"values", values(a.values)}};
-  };
-  json cells = json::array();
-  for (const auto& row : surface.cells) cells.push_back(values(row));
-  return {{"policy", surface.policy}, {"title", surface.title},         {"unit", surface.unit},
-          {"row", axis(surface.row)}, {"column", axis(surface.column)}, {"cells", std::move(cells)}};
-}
-
 std::string retention_sentence(const Plan& plan) {
   const double interval_s = plan.schedule.cadence.interval_s.value;
   return fmt::format(
@@ -94,11 +108,10 @@ Table policies_table(const PolicyTable& policies) {
                   "traces do better. Difference: mean of the paired differences of goodput, and its 95 % interval.",
                   policies.traces)};
   for (const PolicyRow& row : policies.rows) {
-    if (row.outcome) {
+    if (row.outcome)
       table.rows.push_back(known_row(row));
-    } else {
+    else
       table.rows.push_back({row.policy, "", Cell("UNKNOWN", Status::warn), "", "", "", "", "", ""});
-    }
   }
   return table;
 }
@@ -125,41 +138,13 @@ Table surface_table(const BreakEvenSurface& surface) {
 }
 
 json policies_json(const PolicyTable& policies) {
-  json rows = json::array();
-  for (const PolicyRow& row : policies.rows) {
-    json one{{"policy", row.policy}};
-    if (row.outcome) {
-      const PolicyOutcome& o = *row.outcome;
-      const auto [least, most] = std::ranges::minmax(o.goodputs);
-      one.update({{"how", row.how},
-                  {"spares", row.spares},
-                  {"interval_s", row.interval_s},
-                  {"goodput",
-                   {{"median", o.median_goodput()},
-                    {"p10", o.p10_goodput()},
-                    {"least", least},
-                    {"most", most},
-                    {"cv", o.cv()}}},
-                  {"finish_s", o.median_s()},
-                  {"finished", o.finished},
-                  {"failures", o.failures},
-                  {"failures_without_spare", o.without_spare},
-                  {"difference",
-                   {{"mean", row.difference->mean}, {"low", row.difference->low}, {"high", row.difference->high}}}});
-    } else {
-      one.update({{"unknown", row.missing}, {"break_even", row.break_even}});
-    }
-    rows.push_back(std::move(one));
-  }
-  json surfaces = json::array();
-  for (const BreakEvenSurface& surface : policies.surfaces) surfaces.push_back(surface_json(surface));
   return {{"traces", policies.traces},
           {"ranked_by", policies.by_p10 ? "p10" : "median"},
           {"reference", policies.rows[policies.reference].policy},
           {"chosen", policies.rows[policies.chosen].policy},
           {"choice", policies.choice},
-          {"rows", std::move(rows)},
-          {"surfaces", std::move(surfaces)}};
+          {"rows", policies.rows},
+          {"surfaces", policies.surfaces}};
 }
 
 json saves_json(const Plan& plan) {
@@ -172,8 +157,7 @@ json saves_json(const Plan& plan) {
 }
 
 Section policies_section(const Plan& plan) {
-  Section s{.id = "policies", .title = "Recovery policies"};
-  s.paragraphs.push_back(plan.policies.choice);
+  Section s{.id = "policies", .title = "Recovery policies", .paragraphs = {plan.policies.choice}};
   KeyValues how{.title = "What happens after a loss"};
   for (const PolicyRow& row : plan.policies.rows)
     if (row.outcome) how.entries.emplace_back(row.policy, row.how);
@@ -187,11 +171,10 @@ Section policies_section(const Plan& plan) {
 }
 
 Report policies_report(const PlanInputs& inputs, const Plan& plan) {
-  Report report;
-  report.title = "Recovery policies: " + inputs.study.name;
-  report.answer = plan.policies.choice;
-  report.status = Status::good;
-  report.sections = {policies_section(plan)};
+  Report report{.title = "Recovery policies: " + inputs.study.name,
+                .answer = plan.policies.choice,
+                .status = Status::good,
+                .sections = {policies_section(plan)}};
   report.sections[0].paragraphs.erase(report.sections[0].paragraphs.begin());  // it repeats the answer
   report.payload = policies_json(plan.policies);
   return report;

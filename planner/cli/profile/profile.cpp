@@ -50,10 +50,9 @@ void merge_files(const Options& o) {
   write_profile(all, o.output);
   std::size_t samples = 0, slowed = 0;
   for (const Measurement& m : all.measurements) samples += m.samples.size(), slowed += m.throttled.empty() ? 0 : 1;
-  Report report;
-  report.title = "Merged profile";
-  report.answer = fmt::format("{} profiles are one of {} measurements and {} samples: {}.", files.size(),
-                              all.measurements.size(), samples, o.output);
+  Report report{.title = "Merged profile",
+                .answer = fmt::format("{} profiles are one of {} measurements and {} samples: {}.", files.size(),
+                                      all.measurements.size(), samples, o.output)};
   if (slowed > 0)
     report.answer_range = fmt::format("{} of them on a throttled device", slowed), report.status = Status::bad;
   report.payload = {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "configs/base/lookup.hpp"
 #include "configs/files/profile.hpp"
 #include "planner/cli/parts/cells.hpp"
 
@@ -14,9 +15,6 @@ inline std::string group_of(const Measurement& m) {
   return m.kernel.substr(0, m.kernel.find('/', 6));
 }
 
-inline std::string fact(const Profile& profile, const std::string& key) {
-  const auto found = profile.fingerprint.find(key);
-  return found == profile.fingerprint.end() ? "" : found->second;
-}
+inline std::string fact(const Profile& profile, const std::string& key) { return value_or(profile.fingerprint, key); }
 
 }  // namespace wt::profile_parts

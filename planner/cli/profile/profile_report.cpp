@@ -168,7 +168,7 @@ Table one_by_one(const Profile& profile, const std::string& kernel) {
 }
 
 KeyValues facts(const Profile& profile, const std::string& title, bool of_run) {
-  KeyValues out{.title = title, .entries = {}};
+  KeyValues out{.title = title};
   for (const auto& [key, value] : profile.fingerprint)
     if (is_run_fact(key) == of_run) out.entries.emplace_back(key, value);
   return out;
@@ -193,8 +193,7 @@ json measurement_json(const Measurement& m) {
 }  // namespace
 
 Report profile_report(const Profile& profile, const std::string& kernel) {
-  Report report;
-  report.title = "Profile";
+  Report report{.title = "Profile"};
   std::set<std::string> kernels, suites;
   std::size_t samples = 0;
   json list = json::array(), warned = json::array();

@@ -15,15 +15,10 @@ namespace {
 Cell mebibytes(double bytes) { return {bytes / kMiB_bytes, fmt::format("{:.1f}", bytes / kMiB_bytes)}; }
 
 Table op_table(const Rehearsal& r) {
-  Table t{.title = "Computation, milliseconds of one op"};
-  t.columns = {"op",
-               numeric("in the plan"),
-               numeric("run"),
-               numeric("measured here", "ms"),
-               numeric("predicted here", "ms"),
-               numeric("", "%"),
-               numeric("measured x in the plan", "ms"),
-               numeric("the plan's", "ms")};
+  Table t{.title = "Computation, milliseconds of one op",
+          .columns = {"op", numeric("in the plan"), numeric("run"), numeric("measured here", "ms"),
+                      numeric("predicted here", "ms"), numeric("", "%"), numeric("measured x in the plan", "ms"),
+                      numeric("the plan's", "ms")}};
   std::vector<RehearsedOp> ops = r.ops;
   const auto weight = [](const RehearsedOp& op) { return op.measured_s * static_cast<double>(op.planned); };
   std::ranges::stable_sort(ops, [&](const auto& a, const auto& b) { return weight(a) > weight(b); });
@@ -55,8 +50,7 @@ Table op_table(const Rehearsal& r) {
 }
 
 Table memory_table(const Rehearsal& r) {
-  Table t{.title = "Peak tensor memory"};
-  t.columns = {"of", numeric("", "MiB"), numeric("", "%"), "at op"};
+  Table t{.title = "Peak tensor memory", .columns = {"of", numeric("", "MiB"), numeric("", "%"), "at op"}};
   t.rows.push_back({"this rank, measured", mebibytes(r.measured_peak_bytes), "-", r.measured_peak_op});
   const Status judged = r.peak_holds() ? Status::good : Status::bad;
   Cell error = signed_percent(r.replayed_peak_bytes / r.measured_peak_bytes - 1);

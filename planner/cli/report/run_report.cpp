@@ -10,6 +10,7 @@
 #include <set>
 
 #include "configs/base/json_members.hpp"
+#include "configs/base/lookup.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
@@ -124,16 +125,13 @@ void add_evaluations(Section& section, const RunHistory& run) {
   for (const std::string& label : labels) chart.series.push_back({.name = label});
   for (const auto& [step, values] : by_step) {
     chart.x.push_back(static_cast<double>(step));
-    for (Series& series : chart.series) {
-      const auto found = values.find(series.name);
-      series.values.push_back(found == values.end() ? StepLine::kNothing : found->second);
-    }
+    for (Series& series : chart.series) series.values.push_back(value_or(values, series.name, StepLine::kNothing));
   }
   section.items.push_back(chart);
 }
 
 Section course(const RunHistory& run, const ThinnedSteps& points) {
-  Section out{.id = "course", .title = "The course of the run", .paragraphs = {}, .items = {}};
+  Section out{.id = "course", .title = "The course of the run"};
   if (run.starts.size() > 1)
     out.paragraphs.push_back(fmt::format(
         "Dashed lines are the {} places where the run was resumed. {}", run.starts.size() - 1,
@@ -151,15 +149,13 @@ Section course(const RunHistory& run, const ThinnedSteps& points) {
 }
 
 Section speed(const RunHistory& run, const ThinnedSteps& points) {
-  Section out{.id = "speed", .title = "Speed", .paragraphs = {}, .items = {}};
+  Section out{.id = "speed", .title = "Speed"};
   add_chart(out, run, points, {.title = "Tokens a second, all ranks", .unit = "1/s", .value_axis = "tokens"},
             {{"tokens/s", &StepLine::tokens_per_s}});
   add_chart(out, run, points, {.title = "Time of a step", .unit = "s", .value_axis = "time"},
             {{"step", &StepLine::step_s}, {"of it exposed communication", &StepLine::exposed_s}});
   Table table{.title = "Over all steps that count",
-              .columns = {"figure", numeric("median"), numeric("slowest 1 %"), numeric("least"), numeric("largest")},
-              .rows = {},
-              .note = ""};
+              .columns = {"figure", numeric("median"), numeric("slowest 1 %"), numeric("least"), numeric("largest")}};
   const auto row = [&](const std::string& name, Figure figure, bool slow_is_large, auto cell) {
     auto values = values_of(run.steps, figure);
     if (values.empty()) return;
@@ -177,9 +173,7 @@ Section speed(const RunHistory& run, const ThinnedSteps& points) {
 }
 
 Section wall_time(const RunTimes& t) {
-  Table table{.title = "",
-              .columns = {"part", numeric("time"), numeric("of the wall time", "%"), "what"},
-              .rows = {},
+  Table table{.columns = {"part", numeric("time"), numeric("of the wall time", "%"), "what"},
               .note = "Goodput is the share of the first row. Saves of steps that were lost are in the last one."};
   const auto row = [&](const char* part, double s, const char* what) {
     table.rows.push_back({part, seconds_cell(s), percent(t.wall_s > 0 ? s / t.wall_s : 0), what});
@@ -206,16 +200,14 @@ std::string cause_of(const RunStart& start) {
 }
 
 Section restarts(const RunHistory& run) {
-  Section out{.id = "restarts", .title = "Restarts", .paragraphs = {}, .items = {}};
+  Section out{.id = "restarts", .title = "Restarts"};
   if (run.starts.size() < 2) {
     out.paragraphs = {run.starts.empty() ? "The folder does not say when the run was started (no generations.jsonl)."
                                          : "The run was never restarted."};
     return out;
   }
-  Table table{.title = "",
-              .columns = {"when (UTC)", numeric("after step"), numeric("reached before"), numeric("lost", "steps"),
+  Table table{.columns = {"when (UTC)", numeric("after step"), numeric("reached before"), numeric("lost", "steps"),
                           numeric("no training"), numeric("loading"), "loaded from", "cause and action"},
-              .rows = {},
               .note = "No training: from the end of the last step before to the begin of the first one after."};
   for (std::size_t i = 1; i < run.starts.size() && table.rows.size() < kListedRestarts; ++i) {
     const RunStart& s = run.starts[i];
@@ -231,7 +223,7 @@ Section restarts(const RunHistory& run) {
 }
 
 Section saves(const RunHistory& run) {
-  Section out{.id = "checkpoints", .title = "Checkpoints", .paragraphs = {}, .items = {}};
+  Section out{.id = "checkpoints", .title = "Checkpoints"};
   if (run.saves.empty()) {
     out.paragraphs = {"No checkpoint was saved."};
     return out;
@@ -240,7 +232,7 @@ Section saves(const RunHistory& run) {
   for (const SaveLine& save : run.saves) blocking.push_back(save.blocking_s), total.push_back(save.total_s);
   out.items.push_back(
       KeyValues{"",
-                {{"saved", whole(static_cast<std::int64_t>(run.saves.size()))},
+                {{"saved", whole(run.saves.size())},
                  {"newest", fmt::format("step {}", run.saves.back().step)},
                  {"bytes of rank 0", Cell(run.saves.back().bytes, format_bytes(run.saves.back().bytes))},
                  {"training stood still, median", seconds_cell(median(blocking))},
@@ -304,8 +296,7 @@ std::string answer_of(const RunHistory& run) {
 Report run_report(const RunHistory& run) {
   const RunTimes times = run_times(run);
   const auto restarted = static_cast<std::int64_t>(std::max<std::size_t>(run.starts.size(), 1) - 1);
-  Report out;
-  out.title = fmt::format("Run {}", run.name.empty() ? "without a name" : run.name);
+  Report out{.title = fmt::format("Run {}", run.name.empty() ? "without a name" : run.name)};
   if (!run.layout.empty()) out.title += fmt::format(" ({}{})", run.layout, run.device.empty() ? "" : ", " + run.device);
   out.answer = answer_of(run);
   out.answer_range = fmt::format("{} in {}: goodput {:.1f} %, {}, {} lost and done again",

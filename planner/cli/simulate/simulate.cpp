@@ -1,5 +1,4 @@
 // windtunnel simulate: replays one step of a run on a cluster, op by op.
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
@@ -87,7 +86,7 @@ void add_simulate(CLI::App& app) {
   const Command command(app, "simulate",
                         "Replay one step of a run on a cluster, op by op\n"
                         "Example: windtunnel simulate run.yaml --cluster hgx-h100 --stack torchtitan -o out/simulate");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(simulate);
   command.option("RUN", o->run, "Run file (YAML), or a preset of configs/runs").required();
   command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();
   command.option("--machine", o->machine, "Machine model made by windtunnel calibrate, instead");
@@ -104,7 +103,6 @@ void add_simulate(CLI::App& app) {
   command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");
-  command.runs([o] { simulate(*o); });
 }
 
 }  // namespace wt

@@ -36,10 +36,7 @@ Table time_table(const ReplayResult& r) {
   std::vector<OpClassTotal> totals = r.totals;
   std::ranges::stable_sort(totals, [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
   for (const OpClassTotal& t : totals)
-    table.rows.push_back({op_text(t),
-                          {static_cast<double>(t.count), fmt::format("{}", t.count)},
-                          milliseconds(t.busy_s),
-                          milliseconds(t.exposed_s)});
+    table.rows.push_back({op_text(t), whole(t.count), milliseconds(t.busy_s), milliseconds(t.exposed_s)});
   table.note =
       "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
       "algorithm.";
@@ -79,10 +76,7 @@ Table memory_table(const SimulatedRun& step) {
   table.columns = {numeric("class"), numeric("ranks"), numeric("highest at rank"), numeric("peak", "GiB")};
   for (const auto& [index, peak] : class_peaks(step)) {
     const double GiB = peak.bytes / (1 << 30);
-    table.rows.push_back({{static_cast<double>(index), fmt::format("{}", index)},
-                          {static_cast<double>(peak.ranks), fmt::format("{}", peak.ranks)},
-                          {static_cast<double>(peak.worst_rank), fmt::format("{}", peak.worst_rank)},
-                          {GiB, fmt::format("{:.3f}", GiB)}});
+    table.rows.push_back({whole(index), whole(peak.ranks), whole(peak.worst_rank), {GiB, fmt::format("{:.3f}", GiB)}});
   }
   const MemoryUse fullest = fullest_memory(step);
   table.note = fullest.usable_bytes <= 0 ? fmt::format("{} does not say what a rank may use.", step.cluster.name)
@@ -174,8 +168,7 @@ Report simulate_report(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   const MemoryUse fullest = fullest_memory(step);
   const bool fits = fullest.fits();
-  Report report;
-  report.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name);
+  Report report{.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name)};
   report.answer =
       fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
                   step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),

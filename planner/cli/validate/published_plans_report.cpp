@@ -3,13 +3,47 @@
 #include <fmt/core.h>
 
 #include "configs/base/json_members.hpp"
+#include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
+#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {
 
 WT_TO_JSON(AxisDifference, axis, found, nearest)
+WT_TO_JSON(StepTerms, computation, recompute, communication, stages)
+
+static void to_json(nlohmann::json& out, const PredictedPlan& p) {
+  out = {{"layout", p.layout.name()},
+         {"recompute", to_string(p.layout.recompute)},
+         {"microbatch", p.layout.microbatch},
+         {"predicted_s", p.step.step_s},
+         {"interval80_s", {p.step.low_s, p.step.high_s}},
+         {"memory_bytes", p.memory_bytes},
+         {"terms_s", terms_of(p.step)}};
+}
+static void to_json(nlohmann::json& out, const PublishedComparison& p) {
+  out = {{"run", p.plan.run.id},
+         {"name", p.plan.run.name},
+         {"source", p.plan.run.source},
+         {"origin", p.plan.run.origin},
+         {"good", p.plan.good},
+         {"stack", p.stack},
+         {"layouts", p.member.layouts},
+         {"inside", p.member.inside()},
+         {"differences", p.member.differences},
+         {"chunks_dealt_otherwise", p.deals_layers_differently},
+         {"published_s", p.plan.run.step_s},
+         {"fits", p.fits()},
+         {"memory_limit_bytes", p.memory_limit_bytes},
+         {"theirs", p.published},
+         {"ours", p.ours},
+         {"less_time", p.faster()},
+         {"beyond_interval", p.clearly_faster()},
+         {"proved", p.certificate.proved},
+         {"gap", p.certificate.gap}};
+}
 
 namespace {
 
@@ -19,7 +53,9 @@ std::string words(const Layout& l) {
   return fmt::format("{}, {}, microbatch {}", l.name(), to_string(l.recompute), l.microbatch);
 }
 
-Cell percent(double fraction) { return {100 * fraction, fmt::format("{:+.1f}", 100 * fraction)}; }
+Cell gibibytes(double bytes, Status judged = Status::none) {
+  return {bytes / kGiB_bytes, fmt::format("{:.1f}", bytes / kGiB_bytes), {}, judged};
+}
 
 std::string missing(const PublishedComparison& p) {
   std::string out;
@@ -29,21 +65,6 @@ std::string missing(const PublishedComparison& p) {
 }
 
 double error_of(const PublishedComparison& p) { return p.published.step.step_s / p.plan.run.step_s - 1; }
-
-nlohmann::json plan_json(const PredictedPlan& p) {
-  const StepTerms t = terms_of(p.step);
-  return {{"layout", p.layout.name()},
-          {"recompute", to_string(p.layout.recompute)},
-          {"microbatch", p.layout.microbatch},
-          {"predicted_s", p.step.step_s},
-          {"interval80_s", {p.step.low_s, p.step.high_s}},
-          {"memory_bytes", p.memory_bytes},
-          {"terms_s",
-           {{"computation", t.computation},
-            {"recompute", t.recompute},
-            {"communication", t.communication},
-            {"stages", t.stages}}}};
-}
 
 struct Summary {
   std::size_t inside = 0, fits = 0, faster = 0, clearly = 0, proved = 0, covered = 0;
@@ -83,15 +104,11 @@ Table steps_table(const std::vector<PublishedComparison>& plans) {
                   "batch. Beyond the interval: our step is below the low end of the published layout's."};
   for (const PublishedComparison& p : plans) {
     const Simulated& step = p.published.step;
-    table.rows.push_back({name_of(p.plan.run),
-                          {static_cast<double>(p.member.layouts), fmt::format("{}", p.member.layouts)},
+    table.rows.push_back({name_of(p.plan.run), whole(p.member.layouts),
                           p.member.inside() ? Cell("yes", Status::good) : Cell("no", Status::bad),
-                          Cell(p.plan.run.step_s, Evidence::published),
-                          Cell(step.step_s),
+                          Cell(p.plan.run.step_s, Evidence::published), Cell(step.step_s),
                           fmt::format("{} to {}", format_number(step.low_s), format_number(step.high_s)),
-                          percent(error_of(p)),
-                          Cell(p.ours.step.step_s),
-                          percent(p.faster()),
+                          signed_percent(error_of(p)), Cell(p.ours.step.step_s), signed_percent(p.faster()),
                           p.clearly_faster() ? "yes" : "no"});
   }
   return table;
@@ -106,23 +123,16 @@ Table why_table(const std::vector<PublishedComparison>& plans) {
                   "does not hide. Stages: waiting for other pipeline stages. Memory: of a process, which needs more "
                   "with a probability of 10 %. Where the published layout is predicted above the limit although it "
                   "ran, ours may take as much."};
-  constexpr double kGiB = 1 << 30;
   for (const PublishedComparison& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);
     const auto term = [&](double StepTerms::*which) {
-      return percent((ours.*which - theirs.*which) / p.published.step.step_s);
+      return signed_percent((ours.*which - theirs.*which) / p.published.step.step_s);
     };
-    table.rows.push_back({name_of(p.plan.run),
-                          words(p.published.layout),
-                          words(p.ours.layout),
-                          term(&StepTerms::computation),
-                          term(&StepTerms::recompute),
-                          term(&StepTerms::communication),
+    table.rows.push_back({name_of(p.plan.run), words(p.published.layout), words(p.ours.layout),
+                          term(&StepTerms::computation), term(&StepTerms::recompute), term(&StepTerms::communication),
                           term(&StepTerms::stages),
-                          Cell(p.published.memory_bytes / kGiB, fmt::format("{:.1f}", p.published.memory_bytes / kGiB),
-                               {}, p.fits() ? Status::none : Status::warn),
-                          {p.ours.memory_bytes / kGiB, fmt::format("{:.1f}", p.ours.memory_bytes / kGiB)},
-                          {p.memory_limit_bytes / kGiB, fmt::format("{:.1f}", p.memory_limit_bytes / kGiB)}});
+                          gibibytes(p.published.memory_bytes, p.fits() ? Status::none : Status::warn),
+                          gibibytes(p.ours.memory_bytes), gibibytes(p.memory_limit_bytes)});
   }
   return table;
 }
@@ -145,42 +155,23 @@ Table sources_table(const std::vector<PublishedComparison>& plans) {
 }  // namespace
 
 nlohmann::json published_plans_json(const std::vector<PublishedComparison>& plans, const std::string& file) {
-  nlohmann::json out{{"schema", "windtunnel.published-plans/1"}, {"file", file}, {"plans", nlohmann::json::array()}};
-  for (const PublishedComparison& p : plans) {
-    out["plans"].push_back({{"run", p.plan.run.id},
-                            {"name", p.plan.run.name},
-                            {"source", p.plan.run.source},
-                            {"origin", p.plan.run.origin},
-                            {"good", p.plan.good},
-                            {"stack", p.stack},
-                            {"layouts", p.member.layouts},
-                            {"inside", p.member.inside()},
-                            {"differences", p.member.differences},
-                            {"chunks_dealt_otherwise", p.deals_layers_differently},
-                            {"published_s", p.plan.run.step_s},
-                            {"fits", p.fits()},
-                            {"memory_limit_bytes", p.memory_limit_bytes},
-                            {"theirs", plan_json(p.published)},
-                            {"ours", plan_json(p.ours)},
-                            {"less_time", p.faster()},
-                            {"beyond_interval", p.clearly_faster()},
-                            {"proved", p.certificate.proved},
-                            {"gap", p.certificate.gap}});
-  }
   const Summary s = summary_of(plans);
-  out["summary"] = {{"n", plans.size()},
-                    {"inside", s.inside},
-                    {"fits", s.fits},
-                    {"median_ape", *s.steps.median_ape},
-                    {"origins", s.steps.origins},
-                    {"origin_median_ape", *s.steps.origin_median_ape},
-                    {"origin_coverage80", *s.steps.origin_coverage80},
-                    {"in_interval", s.covered},
-                    {"ours_predicted_faster", s.faster},
-                    {"median_less_time", s.median_faster},
-                    {"beyond_interval", s.clearly},
-                    {"proved", s.proved}};
-  return out;
+  return {{"schema", "windtunnel.published-plans/1"},
+          {"file", file},
+          {"plans", plans},
+          {"summary",
+           {{"n", plans.size()},
+            {"inside", s.inside},
+            {"fits", s.fits},
+            {"median_ape", *s.steps.median_ape},
+            {"origins", s.steps.origins},
+            {"origin_median_ape", *s.steps.origin_median_ape},
+            {"origin_coverage80", *s.steps.origin_coverage80},
+            {"in_interval", s.covered},
+            {"ours_predicted_faster", s.faster},
+            {"median_less_time", s.median_faster},
+            {"beyond_interval", s.clearly},
+            {"proved", s.proved}}}};
 }
 
 Report published_plans_report(const std::vector<PublishedComparison>& plans, const std::string& file) {

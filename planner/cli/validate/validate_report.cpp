@@ -10,6 +10,7 @@
 
 #include "configs/base/json_members.hpp"
 #include "configs/files/stack.hpp"
+#include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 
 namespace wt {
@@ -141,14 +142,12 @@ Cell percent(const std::optional<double>& fraction) {
   return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
 }
 
-Cell count(std::int64_t n) { return {static_cast<double>(n), std::to_string(n)}; }
-
 void add_accuracy(Table& table, const std::string& name, const std::vector<Judged>& rows, bool origins) {
   const Accuracy model = accuracy(rows, &Judged::forecast), naive = accuracy(rows, &Judged::baseline);
   std::vector<Cell>& cells = table.rows.emplace_back();
-  cells = {name, count(model.n), count(model.abstained), count(model.groups)};
+  cells = {name, whole(model.n), whole(model.abstained), whole(model.groups)};
   const auto add = [&](std::initializer_list<Cell> more) { cells.insert(cells.end(), more); };
-  if (origins) add({count(model.origins), percent(model.origin_median_ape), percent(model.origin_coverage80)});
+  if (origins) add({whole(model.origins), percent(model.origin_median_ape), percent(model.origin_coverage80)});
   add({percent(model.mape), percent(model.median_ape), percent(model.p90_ape), percent(model.bias),
        percent(model.coverage80), percent(naive.mape)});
 }
@@ -172,7 +171,7 @@ Table reasons(const std::vector<Judged>& rows) {
   for (const Judged& row : rows)
     if (!row.forecast.value) ++counts[row.forecast.reason];
   Table table{.title = "Why rows have no prediction", .columns = {numeric("rows"), "reason"}};
-  for (const auto& [reason, n] : counts) table.rows.push_back({count(n), reason});
+  for (const auto& [reason, n] : counts) table.rows.push_back({whole(n), reason});
   return table;
 }
 
@@ -186,7 +185,7 @@ Table assumptions(const std::vector<Judged>& rows) {
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
   Table table{.title = "What nobody said of rows with a prediction", .columns = {numeric("rows"), "assumed"}};
   for (const auto& [words, n] : sorted)
-    if (table.rows.size() < kMostRowsShown) table.rows.push_back({count(n), words});
+    if (table.rows.size() < kMostRowsShown) table.rows.push_back({whole(n), words});
   if (sorted.size() > kMostRowsShown)
     table.note = fmt::format("{} more; --json has all", sorted.size() - kMostRowsShown);
   return table;
@@ -202,9 +201,8 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
     for (const Ratio& r : ratios) measured += r.measured, predicted += r.predicted;
     const auto n = static_cast<double>(ratios.size());
     const RatioError error = ratio_error(ratios, &Ratio::predicted);
-    table.rows.push_back({name, count(static_cast<std::int64_t>(ratios.size())), Cell(measured / n),
-                          Cell(predicted / n), percent(error.mean), percent(error.largest),
-                          percent(ratio_error(ratios, &Ratio::baseline).mean)});
+    table.rows.push_back({name, whole(ratios.size()), Cell(measured / n), Cell(predicted / n), percent(error.mean),
+                          percent(error.largest), percent(ratio_error(ratios, &Ratio::baseline).mean)});
   };
   for (const auto& [name, ratios] : by_pair) add(name, ratios);
   add("all", all);
@@ -226,7 +224,7 @@ Table row_table(const std::vector<const Judged*>& rows, const ValueUnit& unit) {
     const Forecast& f = row->forecast;
     const bool told = f.value.has_value();
     table.rows.push_back(
-        {count(row->line), row->name, row->measured > 0 ? Cell(row->measured * unit.scale) : Cell("-"),
+        {whole(row->line), row->name, row->measured > 0 ? Cell(row->measured * unit.scale) : Cell("-"),
          told ? Cell(*f.value * unit.scale) : Cell("-"),
          told ? fmt::format("{} to {}", format_number(f.low * unit.scale), format_number(f.high * unit.scale)) : "-",
          told ? percent(*f.value / row->measured - 1) : Cell("-"), faithfulness(*row)});
@@ -264,7 +262,7 @@ Table faithfulness_table(const std::vector<Judged>& rows) {
   const auto add = [&](const std::string& name, const std::vector<Judged>& members) {
     std::map<std::string, std::int64_t> counts;
     for (const Judged& row : members) ++counts[said(row)];
-    table.rows.push_back({name, count(counts["exactly"]), count(counts["nearly"]), count(counts["not"])});
+    table.rows.push_back({name, whole(counts["exactly"]), whole(counts["nearly"]), whole(counts["not"])});
   };
   for (const auto& [name, members] : by_family(rows)) add(name, members);
   add("all", rows);
@@ -277,7 +275,7 @@ Table choice_table(const std::vector<Judged>& rows) {
               .note = "Regret: what the alternative took that was predicted fastest, over the fastest one."};
   for (const ChoiceAccuracy& choice : accuracy_of_choices(rows, &Judged::forecast))
     if (choice.spearman)
-      table.rows.push_back({choice.choice, count(choice.n),
+      table.rows.push_back({choice.choice, whole(choice.n),
                             Cell(*choice.spearman, fmt::format("{:.2f}", *choice.spearman)), percent(choice.regret)});
   return table;
 }
@@ -301,8 +299,7 @@ nlohmann::json validation_json(const Validation& v) {
 
 Report validation_report(const Validation& v) {
   const Accuracy model = accuracy(v.rows, &Judged::forecast), naive = accuracy(v.rows, &Judged::baseline);
-  Report report;
-  report.title = "Validation of " + v.subject;
+  Report report{.title = "Validation of " + v.subject};
   if (model.n == 0) {
     report.answer = fmt::format("None of {} measurements can be predicted.", v.rows.size());
   } else {

@@ -95,7 +95,7 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
   const auto observed = observe_run(seen, watch.folder(), static_cast<std::size_t>(window));
   if (!observed) {
     fmt::print(stderr, "{}: {}, a comparison with the plan needs {}\n", watch.folder().string(),
-               counted(static_cast<std::int64_t>(seen.steps.size()), "step"), window);
+               counted(seen.steps.size(), "step"), window);
     return;
   }
   if (const auto file = watch.folder() / kRunFile; std::filesystem::exists(file))
@@ -113,8 +113,8 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
 void put_result(const Options& o, const std::optional<PlannedRun>& planned, RunWatch& watch) {
   const TrainingObservation& seen = watch.seen();
   if (!o.json)
-    fmt::print("{}: {} {}, {}.\n", watch.folder().string(),
-               counted(static_cast<std::int64_t>(seen.steps.size()), "step"), seen.ended ? "done" : "so far",
+    fmt::print("{}: {} {}, {}.\n", watch.folder().string(), counted(seen.steps.size(), "step"),
+               seen.ended ? "done" : "so far",
                watch.decisions() == 0 ? "nothing was wrong" : counted(watch.decisions(), "decision"));
   if (planned) put_drift(o, *planned, watch, seen);
   if (watch.decisions() > 0) set_status(static_cast<int>(Code::finding));
@@ -151,7 +151,7 @@ void add_watch(CLI::App& app) {
   const Command command(app, "watch",
                         "Watch runs, say why one is slow, silent or lost, and with --act fix it through hooks\n"
                         "Example: windtunnel watch out/train --plan out/plan/plan.json");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(watch);
   command
       .option("RUN", o->runs, "Output folder of a training run, one or more; a run that is over is gone through again")
       .required()
@@ -165,7 +165,6 @@ void add_watch(CLI::App& app) {
   command.flag("--once", o->once, "Look once and end");
   command.flag("--reset", o->reset, "Close the circuit breaker first");
   command.flag("--json", o->json, "Print decisions as they are written to decisions.jsonl, a line each");
-  command.runs([o] { watch(*o); });
 }
 
 }  // namespace wt

@@ -58,7 +58,6 @@ std::string decision_line(const json& d) {
 std::vector<Table> drift_tables(const PlanDrift& d) {
   Table beside{.title = "The run and its plan",
                .columns = {"figure", numeric("plan"), numeric("run")},
-               .rows = {},
                .note = fmt::format("The plan's step is {} to {} in 80 of 100 cases; the run is {}.",
                                    format_seconds(d.plan.low_s), format_seconds(d.plan.high_s),
                                    d.inside ? "inside" : "outside")};
@@ -67,7 +66,6 @@ std::vector<Table> drift_tables(const PlanDrift& d) {
         {row.what, figure(row.what, row.plan, Evidence::derived), figure(row.what, row.run, Evidence::measured)});
   Table parts{.title = "Where the time goes, a step",
               .columns = {"part", numeric("behind the plan"), numeric("of its step", "%"), "how"},
-              .rows = {},
               .note = "What is UNKNOWN is in the computation."};
   const DriftParts& p = d.parts;
   const double step_s = d.plan.step_s;

@@ -1,6 +1,5 @@
 // windtunnel whatif: plans a study again with other values of its keys.
 #include <fmt/format.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -61,7 +60,7 @@ void add_whatif(CLI::App& app) {
       "Plan a study again with other values of its keys, one row a value\n"
       "Example: windtunnel whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=100Gb/s,200Gb/s,400Gb/s -o out/nic\n"
       "         windtunnel whatif dbrx-3072-h100 --set search.expert_degrees=8 --sweep search.shard_sizes=64,128,256");
-  auto o = std::make_shared<Options>();
+  const auto o = command.runs(what_if_command);
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
       .one_a_mention();
@@ -69,7 +68,6 @@ void add_whatif(CLI::App& app) {
   command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
-  command.runs([o] { what_if_command(*o); });
 }
 
 }  // namespace wt

@@ -196,7 +196,7 @@ void put_answer(const WhatIf& result, Report& report) {
     if (!last || row.days() > last->days()) last = &row;
   }
   const StudySpec& study = result.rows.front().inputs.study;
-  const std::string of = counted(static_cast<std::int64_t>(result.rows.size()), "row");
+  const std::string of = counted(result.rows.size(), "row");
   report.status = first ? Status::none : Status::bad;
   if (!first) {
     report.answer = fmt::format("{}: none of {} has a plan.", study.name, of);

@@ -58,7 +58,7 @@ Cell money_cell(const Cost& cost) {
 }  // namespace
 
 Table what_if_table(const WhatIf& result) {
-  Table table{.title = "What if: " + result.rows.front().inputs.study.name, .columns = {}};
+  Table table{.title = "What if: " + result.rows.front().inputs.study.name};
   for (const SweptAxis& axis : result.axes) table.columns.push_back(numeric(axis.key));
   for (const auto& [name, unit] : {std::pair{"step", "s"},
                                    {"80 % interval", "s"},
