@@ -53,6 +53,7 @@ std::vector<Measure> measures_of(const FleetObservation& fleet, const JudgeOptio
       add("storage read", "", options.storage, {node.name, "", 1 / median(node.storage.read_Bps)});
   }
   std::vector<Measure> out;
+  out.reserve(groups.size());
   for (auto& [key, measure] : groups) out.push_back(std::move(measure));
   return out;
 }

@@ -33,7 +33,7 @@ std::int64_t count(const JsonReader& reader) {
 }
 
 std::string name(const JsonReader& reader) {
-  const std::string text = reader.string();
+  std::string text = reader.string();
   if (text.empty()) reader.fail("an empty name", "a name");
   return text;
 }

@@ -15,6 +15,7 @@ namespace wt {
 template <typename Range, typename Make = std::identity>
 auto mapped(Range&& range, const Make& make = {}) {
   std::vector<std::decay_t<std::invoke_result_t<const Make&, decltype(*std::begin(range))>>> out;
+  if constexpr (requires { std::size(range); }) out.reserve(std::size(range));
   for (auto&& each : range) out.push_back(std::invoke(make, each));
   return out;
 }
