@@ -203,7 +203,9 @@ class Drawing {
     }
     // Ranks that are asked to end do so after the next steps. The run must not be over by then.
     const std::int64_t last = run_.steps - (kind == maintenance ? kStepsToEnd : 0);
-    out.step = dice_.between(first_, last);
+    // Moments are 0 before the first step: a fault that zeroes them would change nothing.
+    const bool zeroes_moment = kind == corrupt && what.tensor == TensorKind::moment && !what.bit;
+    out.step = dice_.between(zeroes_moment ? std::max<std::int64_t>(first_, 2) : first_, last);
     const bool other_ops = generation_ > 0 && on_loss(Recovery::shrink);  // with a smaller layout
     if (kind == corrupt && what.tensor == TensorKind::activation) {
       out.place = FaultTime::Place::op;

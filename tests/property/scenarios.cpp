@@ -101,6 +101,20 @@ TEST_CASE("no event waits for a step or a generation that an earlier one foresta
   }
 }
 
+TEST_CASE("no event zeroes moments before the first step, where they are zero") {
+  int zeroed = 0;
+  for (std::int64_t number = 0; number < 1000; ++number) {
+    const Scenario drawn = random_scenario(run_of_4(4), kPlaces, 1, number);
+    INFO(scenario_to_yaml(drawn));
+    for (const FaultEvent& e : drawn.events)
+      if (e.what.kind == FaultKind::corrupt && e.what.tensor == TensorKind::moment && !e.what.bit) {
+        ++zeroed;
+        CHECK(e.when.step > 1);
+      }
+  }
+  CHECK(zeroed > 0);
+}
+
 TEST_CASE("the same seed and number give the same scenario, others another") {
   const RunSpec run = run_of_4(4);
   const auto drawn = [&](std::uint64_t seed, std::int64_t number) {
