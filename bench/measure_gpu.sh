@@ -2,10 +2,10 @@
 # Everything that needs a GPU, in one go and within ten minutes on one device:
 #   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed) and puts the programs and the libraries that a
 #                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
-#   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): device tests, what the
-#                                       kernels reach of their aims, the profiles of DBRX's shapes and of a small MoE, training,
-#                                       DBRX's GEMM staircase, over several GPUs collectives, rehearsal, health, storage and the
-#                                       comparison with PyTorch. Tests share the GPU; timed stages have it alone. Most valuable first;
+#   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): one rank of DBRX's plan
+#                                       at full width, device tests, trainings, the profiles of DBRX's shapes and of a small MoE,
+#                                       what the kernels reach of their aims, DBRX's GEMM staircase, over several GPUs collectives,
+#                                       health, storage and the comparison with PyTorch. Tests share the GPU; timed stages have it alone. Most valuable first;
 #                                       WINDTUNNEL_GPU_SECONDS (570) for all together, WINDTUNNEL_GPU_STAGES='dbrx aims' for those alone.
 #                                       Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. Failures are listed in
@@ -50,13 +50,22 @@ run() {
   study=dbrx-3072-h200
   [[ $(nvidia-smi -L 2>/dev/null) != *H100* ]] || study=dbrx-3072-h100
   stage device 10 nvidia-smi
+  stage plan 30 windtunnel plan $study -o "$scratch/plan" --set stack=windtunnel-train
+  if [[ -f $scratch/plan/plan.yaml ]]; then
+    echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
+    stage rehearsal 120 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"
+    cp "$scratch/rehearsal/report.md" "$out/rehearsal.md" 2>/dev/null || true
+    cp "$scratch/rehearsal/profile.json" "$out/rehearsal-profile.json" 2>/dev/null || true
+  else
+    left_out rehearsal 'the stage plan left none'
+  fi
   stage kernels 120 unit_kernels_cuda &
   stage grouped 120 unit_grouped_cuda &
   stage suites 120 unit_suites_cuda &
   stage trainer 180 e2e_cuda &  # some 60 trainings
   wait
   local run file
-  for run in moe fine-experts dense; do  # calibrated on the first, the others unseen
+  for run in moe fine-experts dense moe-long moe-recompute coarse-experts; do  # calibrated on the first, the others unseen
     windtunnel data pack --overwrite --text LICENSE README.md -o "$scratch/$run-data" \
       --seq-len "$(awk '/^max_seq_len/ {print $2}' bench/studies/gpu_steps/$run.yaml)" >/dev/null 2>&1 || true
     cp bench/studies/gpu_steps/$run.yaml "$scratch"
@@ -75,15 +84,6 @@ run() {
     stage collectives 90 windtunnel-train bench collectives --device cuda -o "$out/collectives.json"
   else
     left_out collectives "found ${gpus:-0} GPU, NCCL's are measured between two or more"
-  fi
-  stage plan 30 windtunnel plan $study -o "$scratch/plan" --set stack=windtunnel-train
-  if [[ -f $scratch/plan/plan.yaml ]]; then
-    echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
-    stage rehearsal 90 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"
-    cp "$scratch/rehearsal/report.md" "$out/rehearsal.md" 2>/dev/null || true
-    cp "$scratch/rehearsal/profile.json" "$out/rehearsal-profile.json" 2>/dev/null || true
-  else
-    left_out rehearsal 'the stage plan left none'
   fi
   stage health 40 windtunnel health --fabric --quick --storage "$scratch" -o "$out/fleet.json"
   stage storage 60 windtunnel-train bench storage --quick -o "$out/storage.json"
