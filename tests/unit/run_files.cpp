@@ -51,7 +51,7 @@ StepConstants plain() {
   return k;
 }
 
-StackSpec stack_with(AttentionKernels attention = AttentionKernels::unnamed, bool separate = false) {
+StackSpec stack_with(AttentionKernels attention = AttentionKernels::flash2, bool separate = false) {
   StackSpec stack;
   stack.name = "made up";
   stack.attention = attention;
@@ -72,7 +72,7 @@ double sum_of(const RunRow& run) { return step_seconds(step_work(run, test::publ
 TEST_CASE("where the network limits a step, a stack whose gathers and reductions share a communicator takes longer") {
   RunRow run = run_of(16, 2);
   run.interconnect = read_interconnect("1x100G IB", 8);
-  CHECK(seconds(run) > 1.01 * seconds(run, stack_with(AttentionKernels::unnamed, true)));
+  CHECK(seconds(run) > 1.01 * seconds(run, stack_with(AttentionKernels::flash2, true)));
 }
 
 TEST_CASE("one GPU takes the sum of its work, however many microbatches") {

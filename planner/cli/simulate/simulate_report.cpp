@@ -9,11 +9,9 @@
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
-#include "planner/cli/parts/relatives.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
-#include "sim/cost/memory/dispatcher_memory.hpp"
 
 namespace wt {
 
@@ -142,9 +140,7 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
     const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
     const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
     const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
-                        step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout))
-                                    : as_live(live),
-                        node.usable_memory_bytes};
+                        step.memory ? step.memory->process(live) : as_live(live), node.usable_memory_bytes};
     if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
   }
   return fullest;
@@ -179,7 +175,7 @@ Report simulate_report(const SimulatedRun& step) {
                   fits ? ""
                        : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.process.high),
                                      format_bytes(fullest.usable_bytes))) +
-      large_assumption(step) + (step.features ? beyond_sentence(*step.features) : "");
+      large_assumption(step);
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;
 
@@ -206,7 +202,6 @@ Report simulate_report(const SimulatedRun& step) {
          {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
                       step.microbatches)}});
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
-  if (step.features) report.sections.back().items.push_back(relatives_table(*step.features));
   report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
   for (const StepTimeline& t : r.timelines)

@@ -7,7 +7,6 @@
 #include "configs/files/run.hpp"
 #include "reports/model/report.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
-#include "sim/cost/stacks/measured_runs.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {
@@ -19,7 +18,6 @@ struct SimulatedRun : SimulatedStep {
   std::string routing;                ///< RoutingSource::description()
   Evidence routing_evidence = Evidence::assumed;
   double balanced_s = 0;                 ///< the step with balanced loads, where the run gives no routing; otherwise 0
-  std::optional<RunFeatures> features;   ///< none on a host whose ranks share cores
   std::vector<std::string> collectives;  ///< collective_basis(), for times that rest on profiles of GPUs
 };
 

@@ -57,8 +57,7 @@ struct StepConstants {
 struct StepTraits {
   std::string stack, chip;
   bool balanced_stages = false;  ///< stages with embedding or output projection have fewer layers
-  AttentionKernels attention = AttentionKernels::unnamed;
-  std::string grouped_products = {};           ///< StackSpec::grouped_products
+  AttentionKernels attention = AttentionKernels::flash2;
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< used by the replay only
   SyncPoints sync_points = SyncPoints::experts;
