@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one go and within ten minutes on one device:
-#   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed) and puts the programs and the libraries that a
-#                                       bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most 64 MiB)
+#   bench/measure_gpu.sh pack [FOLDER]  builds for CUDA here (nvcc, no GPU needed), plans DBRX, and puts programs, plans and the
+#                                       libraries that a bare machine lacks into FOLDER/packed.tar.gz (default build/gpu; at most
+#                                       64 MiB)
 #   bench/measure_gpu.sh run OUT [FOLDER]  on the machine with the GPU, in this tree with FOLDER (build/gpu): one rank of DBRX's plan
 #                                       at full width, device tests, trainings, the profiles of DBRX's shapes and of a small MoE,
 #                                       what the kernels reach of their aims, DBRX's GEMM staircase, over several GPUs collectives,
-#                                       health, storage and the comparison with PyTorch. Tests share the GPU; timed stages have it alone. Most valuable first;
-#                                       WINDTUNNEL_GPU_SECONDS (570) for all together, WINDTUNNEL_GPU_STAGES='dbrx aims' for those alone.
-#                                       Logs and results in OUT
+#                                       health, storage and the comparison with PyTorch. Tests share the GPU; timed stages have it
+#                                       alone. Most valuable first; WINDTUNNEL_GPU_SECONDS (570) for all together,
+#                                       WINDTUNNEL_GPU_STAGES='dbrx aims' for those alone. Logs and results in OUT
 # The GPU machine needs python3 with PyTorch 2.11 (cu130) and the driver, no packages and no network. Failures are listed in
 # OUT/summary.txt and set the exit status; later stages still run.
 set -euo pipefail
@@ -16,7 +17,7 @@ cd "$root"
 source bench/measure_gpu_stages.sh
 
 pack() {
-  local to=${1:-build/gpu} build=build/cuda program library
+  local to=${1:-build/gpu} build=build/cuda program library study
   WINDTUNNEL_TRAINER=1 ./windtunnel help >/dev/null  # Debian packages and LibTorch, where they are not there yet
   cmake --preset cuda >/dev/null
   cmake --build $build --target windtunnel windtunnel-train unit_kernels_cuda unit_grouped_cuda unit_suites_cuda e2e_cuda
@@ -29,8 +30,12 @@ pack() {
       while read -r library; do cp -Lu "$library" "$to/lib/"; done
   done
   strip --strip-unneeded "$to"/lib/*
-  tar -C "$to" -czf "$to/packed.tar.gz" bin lib
-  rm -r "$to/bin" "$to/lib"
+  for study in dbrx-3072-h100 dbrx-3072-h200; do  # here: a plan takes a minute, which a borrowed GPU would wait
+    $build/bin/windtunnel plan $study -o "$to/plan" --set stack=windtunnel-train >/dev/null
+    mkdir -p "$to/plans" && mv "$to/plan/plan.yaml" "$to/plans/$study.yaml" && rm -r "$to/plan"
+  done
+  tar -C "$to" -czf "$to/packed.tar.gz" bin lib plans
+  rm -r "$to/bin" "$to/lib" "$to/plans"
   du -h "$to/packed.tar.gz"
   (( $(stat -c %s "$to/packed.tar.gz") <= 64 << 20 )) || { echo "$to/packed.tar.gz: more than the 64 MiB that can be carried" >&2; return 1; }
 }
@@ -50,14 +55,14 @@ run() {
   study=dbrx-3072-h200
   [[ $(nvidia-smi -L 2>/dev/null) != *H100* ]] || study=dbrx-3072-h100
   stage device 10 nvidia-smi
-  stage plan 30 windtunnel plan $study -o "$scratch/plan" --set stack=windtunnel-train
-  if [[ -f $scratch/plan/plan.yaml ]]; then
-    echo 'rehearsal: {device: cuda}' >>"$scratch/plan/plan.yaml"
-    stage rehearsal 120 windtunnel train --rehearse "$scratch/plan/plan.yaml" -o "$scratch/rehearsal"
+  if [[ -f $folder/plans/$study.yaml ]]; then
+    cp "$folder/plans/$study.yaml" "$scratch/plan.yaml"
+    echo 'rehearsal: {device: cuda}' >>"$scratch/plan.yaml"
+    stage rehearsal 120 windtunnel train --rehearse "$scratch/plan.yaml" -o "$scratch/rehearsal"
     cp "$scratch/rehearsal/report.md" "$out/rehearsal.md" 2>/dev/null || true
     cp "$scratch/rehearsal/profile.json" "$out/rehearsal-profile.json" 2>/dev/null || true
   else
-    left_out rehearsal 'the stage plan left none'
+    left_out rehearsal "no plan of $study was packed"
   fi
   stage kernels 120 unit_kernels_cuda &
   stage grouped 120 unit_grouped_cuda &
