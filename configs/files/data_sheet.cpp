@@ -26,7 +26,9 @@ struct Known {
 // (HPE Cray EX254n, Alps); a GH200 NVL32 has a switch. H100-SXM-96G is the part of torchtitan's benchmarks, which
 // NVIDIA does not list: six stacks of HBM2e (6,144 bits at 3.2 Gb/s each), limited to 500 W; its FLOP/s are
 // interpolated linearly in the power between NVL (400 W) and SXM (700 W): 835 + (989 - 835) / 3. TITAN RTX's rate is
-// from its review at Tom's Hardware.
+// from its review at Tom's Hardware. H100-SXM-64G and A100-64G-SXM are the parts of MareNostrum 5 and Leonardo, four to
+// a node and joined directly. Their memory is from the systems' pages. Leonardo's has 124 processors, its FLOP/s are an
+// A100's by processor.
 //
 // AMD's data sheets of MI300X, MI325X, MI350X and MI355X: dense matrix figures at the highest clock; products reach a
 // smaller share of them than on NVIDIA. Compute units and caches from rocm.docs.amd.com/en/latest/reference/gpu-specs.
@@ -38,7 +40,7 @@ struct Known {
 //
 // The first matching entry counts.
 constexpr double kGen4 = 32e9, kGen5 = 64e9;
-const std::array<Known, 46> kSheets = {{
+const std::array<Known, 48> kSheets = {{
     {{"v100", "pci"}, {"V100-PCIe", 7, 80, 112e12, 14e12, 0.9e12, 6e6, 16e9}},
     {{"v100"}, {"V100-SXM", 7, 80, 125e12, 15.7e12, 0.9e12, 6e6, 150e9}},
     {{"a800", "pci"}, {"A800-PCIe", 8, 108, 312e12, 19.5e12, 1.935e12, 40e6, kGen4}},
@@ -48,12 +50,14 @@ const std::array<Known, 46> kSheets = {{
     {{"a100", "320g"},
      {"A100-40G-SXM", 8, 108, 312e12, 19.5e12, 1.555e12, 40e6, 300e9}},  // eight of them, a DGX A100's
     {{"a100", "40g"}, {"A100-40G-SXM", 8, 108, 312e12, 19.5e12, 1.555e12, 40e6, 300e9}},
+    {{"a100", "64g"}, {"A100-64G-SXM", 8, 124, 358e12, 22.4e12, 1.64e12, 32e6, 300e9, false, 3}},
     {{"a100"}, {"A100-80G-SXM", 8, 108, 312e12, 19.5e12, 2.039e12, 40e6, 300e9}},
     {{"h100", "pci"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "nvl"}, {"H100-NVL", 9, 132, 835e12, 60e12, 3.9e12, 50e6, kGen5}},
     {{"h100", "80g", "hbm2e"}, {"H100-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
     {{"h100", "hbm2e"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},  // PCIe cards matched above
     {{"h100", "96g"}, {"H100-SXM-96G", 9, 132, 886e12, 60e12, 2.46e12, 50e6, 450e9}},
+    {{"h100", "64g"}, {"H100-SXM-64G", 9, 132, 989e12, 67e12, 1.6e12, 50e6, 450e9, false, 3}},
     {{"h100"}, {"H100-SXM", 9, 132, 989e12, 67e12, 3.35e12, 50e6, 450e9}},
     {{"h800", "pci"}, {"H800-PCIe", 9, 114, 756e12, 51e12, 2.0e12, 50e6, kGen5}},
     {{"h800"}, {"H800-SXM", 9, 132, 989e12, 67e12, 3.35e12, 50e6, 200e9}},

@@ -2,6 +2,7 @@
 // tensors, and copies between buffers. The step program is built from it (sim/program/compose), so that memory
 // predictions describe the program's own stack.
 #pragma once
+#include <cstdint>
 
 namespace wt {
 
@@ -19,17 +20,34 @@ enum class CollectiveCopies {
   both,       ///< also gathered weights out of their buffer; gradients are widened during the copy (FSDP2)
 };
 
+/// Bytes of a logit with a fused loss: bf16, with the gradient in its place (Transformer Engine's, Megatron-Core's).
+constexpr double kFusedLogit_bytes = 2;
+/// MemoryFacts::loss_chunks of Liger's fused output projection and loss: as many as loss_chunks() says.
+constexpr std::int64_t kLigerChunks = 0;
+/// Pieces of a microbatch's tokens that Liger makes logits for at a time: as many as its width has in the vocabulary,
+/// each a power of two of tokens (linkedin/Liger-Kernel, fused_linear_cross_entropy.py).
+std::int64_t liger_chunks(std::int64_t tokens, std::int64_t vocab, std::int64_t width);
+
 /// The defaults describe this project's trainer.
 struct MemoryFacts {
   double gradient_bytes = 4;    ///< of a parameter, where gradients stay whole until the end of a step
   double optimizer_bytes = 12;  ///< of a parameter: fp32 master copy and two moments
   double logit_bytes = 2;  ///< of a logit when the loss starts backward, with copies and gradients; at least 4 in fp32
+  /// Pieces of a microbatch's tokens; only one piece at a time has logits. 1 = all at once; kLigerChunks = by Liger's
+  /// rule. The output projection and its whole gradient are held meanwhile.
+  std::int64_t loss_chunks = 1;
   WeightGradients weight_gradients = WeightGradients::added;
   bool dropout = false;           ///< keeps dropout masks, and materialised attention scores twice
   bool fused_gate = true;         ///< keeps only the gated activation's input; otherwise the activated gate, too
   bool attention_by_head = true;  ///< keeps attention's output by head and by token; otherwise once
   bool attention_masks = true;    ///< additive masks in memory, where attention needs masks
   bool context_by_heads = false;  ///< context parallelism exchanges heads and keeps the attention's output twice
+  bool whole_states = false;      ///< every rank has the optimizer's whole state (Megatron without its distributed
+                                  ///< optimizer); experts' over ranks with the same experts
+  double kept_inputs = 0;  ///< further tensors of the size of a layer's input that the layer keeps for backward
+  /// Transformer Engine's workspace of a cuBLAS product. Grouped products have four more. 0 = none.
+  double product_workspace_bytes = 0;
+  bool grouped_products = true;   ///< of experts; otherwise one product for each expert
   bool losses_in_turn = true;     ///< multi-token prediction: one loss's backward before the next one's logits
   bool late_reuse = false;        ///< sequence parallelism gathers on its own stream, so that buffers are freed late
   /// late_reuse grows up to this number of microbatches: in nanotron's published memory, runs with fewer reserve less,
@@ -40,7 +58,8 @@ struct MemoryFacts {
   bool resident_weights = false;
   /// Only their time is counted, not the buffers.
   CollectiveCopies collective_copies = CollectiveCopies::none;
-  bool first_rank_only = false;  ///< it reports the memory of the first pipeline stage; otherwise the largest
+  // Whose memory it reports: the first pipeline stage's, the last one's; otherwise the largest.
+  bool first_rank_only = false, last_rank_only = false;
   friend bool operator==(const MemoryFacts&, const MemoryFacts&) = default;
 };
 

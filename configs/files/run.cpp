@@ -10,6 +10,7 @@
 #include "configs/files/limits.hpp"
 #include "configs/files/pipeline_layout.hpp"
 #include "configs/files/shared_cache.hpp"
+#include "configs/files/stack.hpp"
 
 namespace wt {
 namespace {
@@ -193,6 +194,7 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (!plain_precisions(run.precision, run.precisions))
     out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
+  if (run.loss_chunks.value_or(1) != 1) out.emplace_back("loss_chunks");
   if (m.router.aux_of_microbatch && m.router.aux_loss_weight > 0 && run.layout.context > 1)
     out.emplace_back("moe_loss_over microbatch under context parallelism");
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
@@ -273,6 +275,7 @@ RunSpec run_from_map(YamlMap map, const std::filesystem::path& file) {
   const PrecisionRecipe recipe = read_precisions(map);
   run.precision = recipe.compute;
   run.precisions = recipe.precisions;
+  if (map.has("loss_chunks")) run.loss_chunks = loss_chunks_from_yaml(map);
   run.device = device_from_yaml(map);
   run.seed = static_cast<std::uint64_t>(map.integer_or("seed", 17, 0));
   if (map.has("train_loader"))
@@ -330,6 +333,9 @@ std::string run_to_yaml(const RunSpec& run) {
   out << YAML::Key << "max_seq_len" << YAML::Value << run.seq;
   out << YAML::Key << "global_train_batch_size" << YAML::Value << run.global_batch;
   write_precisions(out, run.precision, run.precisions);
+  if (run.loss_chunks)
+    out << YAML::Key << "loss_chunks" << YAML::Value
+        << (*run.loss_chunks == kLigerChunks ? "liger" : std::to_string(*run.loss_chunks));
   out << YAML::Key << "device" << YAML::Value << to_string(run.device);
   out << YAML::Key << "seed" << YAML::Value << run.seed;
   out << YAML::Key << "model" << YAML::Value;

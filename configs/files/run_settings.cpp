@@ -35,6 +35,7 @@ constexpr std::array kMayChange = std::to_array<std::pair<std::string_view, cons
      {"device_train_microbatch_size", "how a batch is cut"},
      {"fsdp_config", "the layout: the state is cut anew"},
      {"skip_batches", "checkpoints that were trained on one of them are passed over"},
+     {"loss_chunks", "how the loss is cut"},
      {"load_path", "what a run began with is in its checkpoints; that of an adapter is compared by itself"},
      {"train_loader.curriculum", "the sampler compares the entries that were used"},
      {"train_loader.dataset.partition_algo", "both give the same batches"},

@@ -23,11 +23,22 @@ double element_bytes(YamlMap& map, const std::string& key, double fallback) {
   return bytes;
 }
 
+}  // namespace
+
+std::int64_t loss_chunks_from_yaml(YamlMap& map) {
+  return map.text("loss_chunks") == "liger" ? kLigerChunks : map.integer("loss_chunks", 1);
+}
+
+namespace {
+
 MemoryFacts memory_from_yaml(YamlMap map) {
   MemoryFacts m = pytorch_fsdp();
   m.gradient_bytes = element_bytes(map, "gradient", m.gradient_bytes);
   m.optimizer_bytes = element_bytes(map, "optimizer", m.optimizer_bytes);
   m.logit_bytes = element_bytes(map, "logit", m.logit_bytes);
+  if (map.has("loss_chunks")) m.loss_chunks = loss_chunks_from_yaml(map);
+  m.kept_inputs = map.number_or("kept_inputs", m.kept_inputs, 0);
+  m.product_workspace_bytes = element_bytes(map, "product_workspace", m.product_workspace_bytes);
   m.weight_gradients =
       map.enumerator("weight_gradients", std::array{"added", "in_place", "dummy"}, WeightGradients::added);
   m.collective_copies =
@@ -37,10 +48,13 @@ MemoryFacts memory_from_yaml(YamlMap map) {
                                   {"attention_by_head", &m.attention_by_head},
                                   {"attention_masks", &m.attention_masks},
                                   {"context_by_heads", &m.context_by_heads},
+                                  {"whole_states", &m.whole_states},
+                                  {"grouped_products", &m.grouped_products},
                                   {"losses_in_turn", &m.losses_in_turn},
                                   {"late_reuse", &m.late_reuse},
                                   {"resident_weights", &m.resident_weights},
-                                  {"first_rank_only", &m.first_rank_only}})
+                                  {"first_rank_only", &m.first_rank_only},
+                                  {"last_rank_only", &m.last_rank_only}})
     *fact = map.boolean(key, *fact);
   map.finish();
   return m;
@@ -84,7 +98,10 @@ StackSpec stack_from_yaml(YamlMap& map) {
   if (map.has("releases")) stack.releases = map.texts("releases");
   stack.balanced_stages = map.boolean("balanced_stages", false);
   stack.separate_reduce_group = map.boolean("separate_reduce_group", false);
-  stack.attention = map.enumerator("attention", std::array{"flash2", "cudnn", "unfused"}, AttentionKernels::flash2);
+  stack.attention =
+      map.enumerator("attention", std::array{"unnamed", "flash2", "cudnn", "unfused"}, AttentionKernels::unnamed);
+  if (map.has("grouped_products"))
+    stack.grouped_products = map.choice("grouped_products", {kGroupedLibraries.begin(), kGroupedLibraries.end()});
   stack.dispatchers = map.has("dispatchers") ? map.enumerators<Dispatcher>("dispatchers", dispatcher_names())
                                              : std::vector{Dispatcher::alltoall};
   if (stack.dispatchers.empty()) map.fail("dispatchers", "needs one at least");

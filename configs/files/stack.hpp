@@ -15,10 +15,10 @@ namespace wt {
 
 class YamlMap;
 
-/// Attention kernels. flash2: FlashAttention-2 and kernels of its shape (Triton's, SDPA's), written for Ampere. cudnn:
-/// Transformer Engine's, with kernels for later GPUs, like FlashAttention-3. unfused: two products, with scores in
-/// memory.
-enum class AttentionKernels { flash2, cudnn, unfused };
+/// Attention kernels. unnamed: not known, between the next two. flash2: FlashAttention-2 and kernels of its shape
+/// (Triton's, SDPA's), written for Ampere. cudnn: Transformer Engine's, with kernels for later GPUs, like
+/// FlashAttention-3. unfused: two products, with scores in memory.
+enum class AttentionKernels { unnamed, flash2, cudnn, unfused };
 
 /// Where the host waits for the number of arriving rows. experts: before every layer's experts, whose products need the
 /// numbers on the host (Transformer Engine's GroupedLinear, MegaBlocks). exchange: before the exchange, only where rows
@@ -26,6 +26,14 @@ enum class AttentionKernels { flash2, cudnn, unfused };
 enum class SyncPoints { experts, exchange, none };
 /// False for HybridEP, whose kernels read the numbers on the device.
 bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher);
+
+/// Libraries of grouped products, the products of a rank's experts in one call. torch: torch._grouped_mm; torch_scaled:
+/// torch._scaled_grouped_mm, by rows in fp8; te: a loop of cuBLAS products, as Transformer Engine's GroupedLinear and
+/// the default build of grouped_gemm; cublas_batched: cuBLAS's grouped batches; windtunnel: this project's kernel or
+/// torch._grouped_mm, the faster one.
+inline constexpr std::array<const char*, 14> kGroupedLibraries = {
+    "torch",   "torch_scaled", "te", "cublas_batched",    "cutlass",        "deepgemm",  "triton", "triton_tma",
+    "tileops", "quack",        "ck", "triton_ragged_dot", "xla_ragged_dot", "windtunnel"};
 
 /// Constants of the step-time model that differ between stacks, defined in sim/cost/stacks/step_constants.hpp.
 inline constexpr std::array<const char*, 9> kStackFactors = {"products", "attention", "memory",    "item_s", "network",
@@ -47,7 +55,8 @@ struct StackSpec {
   /// Gathers and reductions of a shard group use separate communicators. Otherwise they share one and run in the order
   /// of issue (PyTorch's FSDP by default, pytorch/pytorch#186335; assumed for others).
   bool separate_reduce_group = false;
-  AttentionKernels attention = AttentionKernels::flash2;
+  AttentionKernels attention = AttentionKernels::unnamed;
+  std::string grouped_products = {};  ///< one of kGroupedLibraries; "" = unknown
   /// Supported dispatchers; the first is the default of its recipes, and what plans use.
   std::vector<Dispatcher> dispatchers = {Dispatcher::alltoall, Dispatcher::deepep, Dispatcher::hybridep,
                                          Dispatcher::uccl};
@@ -75,6 +84,8 @@ constexpr const char* kDefaultStack = "torchtitan";
 /// The preset for frameworks without measurements.
 constexpr const char* kTypicalStack = "typical";
 
+/// The key `loss_chunks` of stack and run files: a number of pieces, or liger (MemoryFacts::loss_chunks).
+std::int64_t loss_chunks_from_yaml(YamlMap& map);
 /// Throws Error{usage}: unknown keys, negative bytes.
 StackSpec stack_from_yaml(YamlMap& map);
 /// A preset of configs/stacks by name, or a file; "@" adds the release: "nemo@25.02".

@@ -12,6 +12,7 @@
 #include "planner/plan/plan_placement.hpp"
 #include "planner/plan/plan_runs.hpp"
 #include "planner/plan/plan_search.hpp"
+#include "planner/plan/simple_alternative.hpp"
 #include "planner/search/search_evaluate.hpp"
 
 namespace wt {
@@ -158,6 +159,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
   if (progress) progress("simulating runs with failures", 0, 0, "");
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
   plan.layout = chosen.layout;
+  if (!is_simple(plan.layout)) plan.simple = simple_alternative(problem);
   plan.memory = step_memory(problem, plan.layout);
   plan.memory_limit_bytes = problem.memory_limit_bytes;
   plan.step = simulate_layout(problem, plan.layout, true);

@@ -117,8 +117,9 @@ struct Plan {
   std::vector<PresetRow> presets;
   Cost cost;         ///< of runs with steps drawn from their interval; no money without prices in the study
   MeasureNext next;  ///< what to measure before the run
-  std::vector<SmallerLayout> smaller;                        ///< if requested (smaller_plan.hpp), the most GPUs first
-  double search_s = 0;                                       ///< wall time of the search
+  std::optional<Candidate> simple;     ///< the simple alternative to a layout that is not simple; empty if none fits
+  std::vector<SmallerLayout> smaller;  ///< if requested (smaller_plan.hpp), the most GPUs first
+  double search_s = 0;                 ///< wall time of the search
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 

@@ -324,7 +324,7 @@ double GroupBounds::memory_bytes(const LayoutGroup& group) {
     double most = 0;
     for (const std::int64_t stage : std::set{std::int64_t{0}, head}) {
       const LiveMemory live = live_on(member, group.microbatches, stage);
-      const MemoryForecast process = problem_.memory ? problem_.memory->process(live) : as_live(live);
+      const MemoryForecast process = problem_.memory ? problem_.memory->process(live, 0) : as_live(live);
       most = std::max(most, process.quantile(1 - problem_.space.memory_risk));
     }
     least = std::min(least, most);

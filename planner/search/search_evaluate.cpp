@@ -9,6 +9,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/bounds/bounds.hpp"
+#include "sim/cost/memory/dispatcher_memory.hpp"
 #include "sim/cost/stacks/step_family.hpp"
 #include "sim/program/compose/restore.hpp"
 #include "sim/program/memory/memory_replay.hpp"
@@ -127,8 +128,8 @@ double even_rows(const SearchProblem& problem, const Layout& layout, std::int64_
 
 namespace {
 
-MemoryForecast process_of(const SearchProblem& problem, const LiveMemory& live) {
-  return problem.memory ? problem.memory->process(live) : as_live(live);
+MemoryForecast process_of(const SearchProblem& problem, const Layout& layout, const LiveMemory& live) {
+  return problem.memory ? problem.memory->process(live, dispatcher_bytes(problem.model, layout)) : as_live(live);
 }
 
 /// Memory of the stage whose process needs the most. Stops early when `enough` returns true for the highest peak so
@@ -152,7 +153,7 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
       MemoryReplay replay = replay_memory(program, rows);
       const LiveMemory live = live_memory(program, replay.peak_bytes);
       peak = std::max(peak, live.peak());
-      const double needs = process_of(problem, live).quantile(1 - out.accepted_risk);
+      const double needs = process_of(problem, layout, live).quantile(1 - out.accepted_risk);
       if (needs <= most) continue;
       most = needs;
       out.live = live;
@@ -173,7 +174,7 @@ StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
   const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
-  out.process = process_of(problem, out.live);
+  out.process = process_of(problem, layout, out.live);
   return out;
 }
 
@@ -182,14 +183,14 @@ double needed_bytes(const SearchProblem& problem, const Layout& layout) {
   // A process's need and its uncertainty increase with kept and with temporary memory. For any split of the peak, each
   // is at least the smaller of its values for all kept and for all temporary.
   const auto least = [&](double peak) {
-    const MemoryForecast kept = process_of(problem, {peak, 0}), dynamic = process_of(problem, {0, peak});
+    const MemoryForecast kept = process_of(problem, layout, {peak, 0}), dynamic = process_of(problem, layout, {0, peak});
     return std::min(kept.bytes, dynamic.bytes) +
            std::min(kept.quantile(probability) - kept.bytes, dynamic.quantile(probability) - dynamic.bytes);
   };
   const LiveMemory live =
       live_step_memory(problem, layout, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
   return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak())
-                                                         : process_of(problem, live).quantile(probability);
+                                                         : process_of(problem, layout, live).quantile(probability);
 }
 
 double lane_bound(const SearchProblem& problem, const Layout& layout, const RoutingSource& routing) {

@@ -24,6 +24,11 @@ PublishedConstants read_all() {
 
 }  // namespace
 
+const std::vector<MeasuredRun>& PublishedConstants::measured_runs() {
+  static const auto all = fitted_constants<std::vector<MeasuredRun>>("measured_runs");
+  return all;
+}
+
 const PublishedConstants& PublishedConstants::get() {
   static const PublishedConstants all = read_all();
   return all;

@@ -49,21 +49,23 @@ CollectiveFit::CollectiveFit(std::vector<CollectivePoint> points) {
 CollectiveFit::Fitted CollectiveFit::fit(const Form& form, std::vector<CollectivePoint> points) {
   const std::vector<TimedLoad> times = timed(points);
   Fitted out{{form.first, form.second, fit_links(times), {}, points.size(), {}}, std::move(points)};
-  // Error on a machine that nobody measured: each cluster is predicted from the others.
-  std::map<std::string, std::vector<std::size_t>> clusters;
-  for (std::size_t i = 0; i < out.points.size(); ++i) clusters[out.points[i].cluster].push_back(i);
+  // Error on a machine that nobody measured: each origin's points are predicted from the others. Links that no other
+  // origin measured are apart: estimates over them have wider intervals of their own.
+  std::map<std::string, std::vector<std::size_t>> origins;
+  for (std::size_t i = 0; i < out.points.size(); ++i) origins[out.points[i].origin].push_back(i);
   std::array<std::vector<std::pair<double, std::string>>, 2> errors;
   std::vector<std::pair<double, std::string>> all;
-  for (const auto& [cluster, members] : clusters) {
+  for (const auto& [origin, members] : origins) {
     std::vector<TimedLoad> rest;
     for (std::size_t i = 0; i < times.size(); ++i)
-      if (out.points[i].cluster != cluster) rest.push_back(times[i]);
+      if (out.points[i].origin != origin) rest.push_back(times[i]);
     if (rest.empty()) continue;
     const LinkConstants without = fit_links(rest, &out.constants.links);
     for (const std::size_t i : members) {
       const TimedLoad& t = times[i];
+      if (!without.knows_link(t.load.link)) continue;
       const double guess = without.seconds(t.load, without.constants(t.load.link, t.fabric), t.python);
-      all.emplace_back(std::abs(t.seconds / guess - 1), out.points[i].origin);
+      all.emplace_back(std::abs(t.seconds / guess - 1), origin);
       errors[out.points[i].bytes < kSmallMessage ? 0 : 1].push_back(all.back());
     }
   }

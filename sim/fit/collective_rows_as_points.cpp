@@ -36,6 +36,7 @@ CollectivePoint point_of(const CollectiveRow& row) {
     say(fmt::format("no data sheet of '{}'", row.gpu));
   }
   if (row.seconds <= 0) say("neither time nor bandwidth measured");
+  if (row.domains() > 1 && row.interconnect.transport == "TCP") say("NCCL over TCP sockets is not modelled");
   if (row.reduced_in_network) say("reduction in the network's switches is not modelled");
   if (row.domains() > 1 && row.interconnect.node_Bps <= 0)
     say(fmt::format("'{}' does not say how many adapters a node has and how fast they are (8x400G)",

@@ -6,27 +6,35 @@
 
 #include "sim/cost/kernels/attention_times.hpp"
 #include "sim/fit/kernel_constants_fit.hpp"
+#include "sim/statistics/evenly.hpp"
 
 namespace wt {
 namespace {
 
 // Enough to fit ten constants without one group or one fold.
 constexpr std::size_t kFewestGroupsOfProducts = 5, kFewestProducts = 60;
-constexpr std::size_t kMostFitted = 1600;  // products per fit; more only cost time
-constexpr std::size_t kFewestOfRows = 5;   // points needed to fit the memory-bound kernels of a GPU
+constexpr std::size_t kMostFitted = 1600;        // products per fit; more only cost time
+constexpr std::size_t kMostErrorsOfOrigin = 12;  // so that our own profiles do not hide the errors of the others
+constexpr std::size_t kFewestOfRows = 5;         // points needed to fit the memory-bound kernels of a GPU
 
 RowKernel row_kernel(const KernelPoint& p) { return {p.shape.m, p.shape.n, p.bytes}; }
 
 }  // namespace
 
-PublishedKernelFit::PublishedKernelFit(std::vector<KernelPoint> points) : points_(std::move(points)) {
+PublishedKernelFit::PublishedKernelFit(std::vector<KernelPoint> points)
+    : points_(std::move(points)), grouped_(points_) {
   std::map<std::string, std::vector<const KernelPoint*>> products;
-  for (const KernelPoint& p : points_)
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  for (const KernelPoint& p : points_) {
     if (p.is_product()) products[p.gpu.name].push_back(&p);
+    ++counts[{p.gpu.name, p.shape.op}];
+  }
+  for (const auto& [of, number] : counts) counts_.push_back({of.first, of.second, number});
   for (auto& [name, of_gpu] : products) fit_products(std::move(of_gpu));
 
   std::map<std::string, std::vector<const KernelPoint*>> groups;
-  for (const KernelPoint& p : points_) groups[p.group].push_back(&p);
+  for (const KernelPoint& p : points_)
+    if (!p.is_grouped()) groups[p.group].push_back(&p);
   for (const auto& [group, members] : groups) {
     groups_.insert(group);
     const KernelTimes others(constants_without(group, {}));
@@ -34,6 +42,35 @@ PublishedKernelFit::PublishedKernelFit(std::vector<KernelPoint> points) : points
       for (const KernelTimes::Answer& a : {others.time(*p), others.carried_over(*p)})
         if (a.seconds) errors_.add(a.regime, group, std::log(p->seconds / *a.seconds));
   }
+  add_grouped_errors();
+}
+
+/// Of products whose origin is left out, and of products whose library is.
+void PublishedKernelFit::add_grouped_errors() {
+  std::map<std::string, std::vector<const KernelPoint*>> origins;
+  for (const KernelPoint& p : grouped_.points()) origins[p.origin].push_back(&p);
+  for (const auto& [origin, members] : origins)
+    for (const KernelPoint* p : evenly(members, kMostErrorsOfOrigin))
+      for (const GroupedOut out : {GroupedOut::origin, GroupedOut::library}) {
+        KernelConstants others;
+        others.grouped = grouped_.without(out, *p);
+        const KernelTimes::Answer a = KernelTimes(std::move(others)).time(*p);
+        errors_.add(a.regime, origin, std::log(p->seconds / *a.seconds));
+      }
+}
+
+KernelTimes::Answer PublishedKernelFit::grouped_time(const KernelPoint& product, GroupedOut out) const {
+  KernelConstants others;
+  others.grouped = grouped_.without(out, product);
+  others.bounds = bounds_without(product.origin);
+  others.counts = counts_;
+  return KernelTimes(std::move(others)).time(product);
+}
+
+const ErrorBounds& PublishedKernelFit::bounds_without(const std::string& group) const {
+  const auto [found, is_new] = bounds_.try_emplace(group);
+  if (is_new) found->second = errors_.bounds(group);
+  return found->second;
 }
 
 void PublishedKernelFit::fit_products(std::vector<const KernelPoint*> points) {
@@ -80,9 +117,8 @@ KernelConstants PublishedKernelFit::constants_without(const std::string& group, 
     if (p.is_attention() && p.group != group)
       out.libraries.push_back({p.shape.op, p.shape.implementation, p.gpu.name, p.origin,
                                std::log(p.seconds / attention_time_s(p.shape, p.relative_rate, p.gpu))});
-  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
-  for (const KernelPoint& p : points_) ++counts[{p.gpu.name, p.shape.op}];
-  for (const auto& [of, points] : counts) out.counts.push_back({of.first, of.second, points});
+  out.grouped = grouped_.constants();
+  out.counts = counts_;
   return out;
 }
 
@@ -115,7 +151,7 @@ const KernelTimes& PublishedKernelFit::without(const std::string& group) const {
   const std::string known = groups_.count(group) > 0 ? group : "";
   const auto found = without_.find(known);
   if (found != without_.end()) return found->second;
-  return without_.emplace(known, KernelTimes(constants_without(known, errors_.bounds(known)))).first->second;
+  return without_.emplace(known, KernelTimes(constants_without(known, bounds_without(known)))).first->second;
 }
 
 }  // namespace wt

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cost/kernels/kernel_times.hpp"
+#include "sim/fit/grouped_fit.hpp"
 #include "sim/fit/kernel_points.hpp"
 #include "sim/statistics/intervals.hpp"
 
@@ -21,6 +22,9 @@ class PublishedKernelFit {
   KernelConstants constants() const { return constants_without("", errors_.bounds()); }
   /// Times as if the group (KernelPoint::group) had not been measured, intervals included.
   const KernelTimes& without(const std::string& group) const;
+  /// Time of a grouped product as if those that `out` groups with it had not been measured. The interval never has
+  /// errors of its own origin.
+  KernelTimes::Answer grouped_time(const KernelPoint& product, GroupedOut out) const;
 
  private:
   /// Products of one GPU. Their groups are distributed over kFolds folds. Each fold has constants that were fitted to
@@ -37,13 +41,19 @@ class PublishedKernelFit {
   void fit_products(std::vector<const KernelPoint*> points);
   KernelConstants constants_without(const std::string& group, ErrorBounds bounds) const;
   void add_rows(const std::string& without, KernelConstants& out) const;
+  void add_grouped_errors();
+  /// Intervals without the errors of a group or an origin.
+  const ErrorBounds& bounds_without(const std::string& group) const;
 
   std::vector<KernelPoint> points_;
+  GroupedFit grouped_;
   std::vector<Products> products_;
   std::set<std::string> groups_;
+  std::vector<PointCount> counts_;
   LeftOutErrors errors_;
   mutable std::map<std::array<std::string, 3>, MemoryBoundConstants> row_fits_;  ///< by GPU, op and group left out
   mutable std::map<std::string, KernelTimes> without_;
+  mutable std::map<std::string, ErrorBounds> bounds_;
 };
 
 }  // namespace wt

@@ -13,6 +13,7 @@ namespace {
 std::string group_of(const KernelTask& task, const std::string& gpu, const std::string& origin) {
   const KernelShape& s = task.shape;
   if (task.is_attention()) return fmt::format("{} {}", s.op, origin);
+  if (task.is_grouped()) return fmt::format("{} n{} k{}", s.op, s.n, s.k);
   return fmt::format("{} {} n{} k{}", gpu, s.op, s.n, s.k);
 }
 
@@ -65,7 +66,7 @@ std::vector<KernelPoint> usable_points(const std::vector<KernelRow>& rows) {
   std::vector<KernelPoint> out;
   std::set<std::string> seen;
   for (const KernelRow& row : rows)
-    if (KernelPoint p = kernel_point(row); p.reason.empty() && seen.insert(identity(p)).second)
+    if (KernelPoint p = kernel_point(row); p.reason.empty() && !row.apart && seen.insert(identity(p)).second)
       out.push_back(std::move(p));
   return out;
 }

@@ -11,7 +11,8 @@ namespace wt {
 /// One measurement.
 struct KernelPoint : KernelTask {
   double seconds = 0;
-  /// Points that are left out of a fit together: same GPU, op, n and k; for attention, same origin and pass.
+  /// Points that are left out of a fit together: same GPU, op, n and k; for grouped products, n and k on any GPU; for
+  /// attention, same origin and pass.
   std::string group;
   std::string origin;  ///< who published it (Origins)
   std::string reason;  ///< why the point cannot be used; empty = it can
@@ -26,7 +27,8 @@ struct KernelPoint : KernelTask {
 /// memory-bound kernel.
 KernelPoint kernel_point(const KernelRow& row);
 
-/// The usable points. A measurement that is in several files counts once.
+/// The usable points but for those that time more than their kernel. A measurement that is in several files counts
+/// once.
 std::vector<KernelPoint> usable_points(const std::vector<KernelRow>& rows);
 
 }  // namespace wt

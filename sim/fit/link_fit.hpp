@@ -6,8 +6,8 @@
 
 namespace wt {
 
-/// `times` are either all on one node or all over several. The search begins at `near`, the constants of almost the
-/// same times, if it is given. Throws Error{usage} if `times` is empty.
+/// `times` are of one form of collective, either all on one node or all over several. The search begins at `near`, the
+/// constants of almost the same times, if it is given. Throws Error{usage} if `times` is empty.
 LinkConstants fit_links(const std::vector<TimedLoad>& times, const LinkConstants* near = nullptr);
 
 }  // namespace wt

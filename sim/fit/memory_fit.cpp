@@ -114,19 +114,20 @@ FittedMemory MemoryModel::fit(MemoryOf kind, Without what, const std::string& na
 
 AllocatorConstants::Kind MemoryModel::kind_of(MemoryOf kind, const FittedMemory& fitted) const {
   std::map<std::string, std::vector<LogError>> own;
-  std::vector<LogError> others, all;
+  std::vector<LogError> others, all, cells;  // cells: a stack's models, whose spread stacks with few models take
   for (const Known& k : known_) {
     const MemorySample& s = k.sample;
     all.push_back({s.stack, k.log_error_as_new});
     if (s.of != kind) continue;
     own[s.stack].push_back({s.group, k.log_error});
+    cells.push_back({s.stack + "\n" + s.group, k.log_error});
     others.push_back({s.stack, k.log_error_as_new});
   }
   const bool one_stack =
       std::ranges::all_of(others, [&](const LogError& e) { return e.group == others.front().group; });
   AllocatorConstants::Kind out{fitted, {}, log_interval(one_stack || others.size() < kFewestErrors ? all : others)};
   for (const auto& [stack, errors] : own)
-    if (errors.size() >= kFewestErrors) out.own[stack] = log_interval(errors);
+    if (errors.size() >= kFewestErrors) out.own[stack] = log_interval(errors, spreads_of(cells));
   return out;
 }
 
@@ -172,10 +173,12 @@ std::vector<MemorySample> memory_samples(const std::vector<RunRow>& rows, const 
 
 OutsideMemory outside_memory(const std::vector<OutsideRow>& rows, const std::vector<StackSpec>& stacks) {
   std::map<std::tuple<std::string, std::string, bool>, std::vector<double>> by_origin;
-  for (const OutsideRow& row : rows)
-    if (row.unusable.empty())
-      by_origin[{row.origin, stack_of(row.framework, stacks).name, row.alone()}].push_back(
-          std::log(row.outside_bytes()));
+  for (const OutsideRow& row : rows) {
+    if (!row.unusable.empty()) continue;
+    const StackSpec stack = stack_of(row.framework, stacks);
+    by_origin[{row.origin, stack.name, row.alone()}].push_back(
+        std::log(row.outside_bytes() / OutsideMemory::outside_relative(stack, row.gpus)));
+  }
   std::vector<OutsideMemory::Known> known;
   known.reserve(by_origin.size());
   for (const auto& [key, logs] : by_origin)

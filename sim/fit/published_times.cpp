@@ -40,10 +40,11 @@ PublishedTimes::PublishedTimes(const PublishedTimes& other, std::vector<RunRow> 
 void PublishedTimes::fit(const BenchmarkTimes& benchmarks) {
   // Limits each origin, so that one with many measurements does not hide the errors of the others.
   constexpr std::size_t kMostOfOrigin = 12;
-  std::map<std::pair<std::string, std::string>, std::vector<const StepError*>> origins;
-  for (const StepError& e : tables_.step_errors) origins[{e.family, e.origin}].push_back(&e);
+  std::map<std::pair<std::string, std::string>, std::vector<const MeasuredRun*>> origins;
+  for (const MeasuredRun& run : tables_.step_errors) origins[{run.features.family, run.origin}].push_back(&run);
   for (const auto& [key, members] : origins)
-    for (const StepError* e : evenly(members, kMostOfOrigin)) errors_.add(e->family, e->origin, std::log(e->ratio));
+    for (const MeasuredRun* run : evenly(members, kMostOfOrigin))
+      errors_.add(key.first, key.second, std::log(run->ratio()));
   all_ = {benchmarks, std::make_shared<StackFit>(tables_.runs, stacks_, benchmarks)};
 }
 
@@ -91,10 +92,11 @@ std::map<std::string, nlohmann::json> PublishedTimes::documents() const {
           "xxh3:{:016x}", hash_of(read_file(configs_folder() / "measurements" / name, "a table of measurements")));
     return fitted_document(std::move(constants), tables);
   };
-  const std::vector<std::string> kernels = {"kernel_times.csv", "kernel_rates.csv"}, collectives = {"collectives.csv"},
-                                 rows = {"row_exchanges.csv"};
-  std::vector<std::string> steps = {"training_runs.csv", "torchtitan_runs.csv", "later_runs.csv", "runs_2026.csv",
-                                    "simulator_tables.csv"};
+  std::vector<std::string> kernels = {"kernel_times.csv", "kernel_rates.csv", "grouped_products.csv"};
+  for (const char* profile : kGroupedProfiles) kernels.push_back(std::string("../") + profile);
+  const std::vector<std::string> collectives = {"collectives.csv"}, rows = {"row_exchanges.csv"};
+  std::vector<std::string> steps = {"training_runs.csv",  "torchtitan_runs.csv", "later_runs.csv",      "runs_2026.csv",
+                                    "runs_late_2026.csv", "own_runs.csv",        "simulator_tables.csv"};
   std::map<std::string, nlohmann::json> out;
   out["memory"] =
       made_of(memory(), {"training_runs.csv", "simulator_tables.csv", "torchtitan_runs.csv", "outside_allocator.csv"});
@@ -102,6 +104,7 @@ std::map<std::string, nlohmann::json> PublishedTimes::documents() const {
   out["collectives"] = made_of(collectives_, collectives);
   out["row_messages"] = made_of(*all_.benchmarks.row_messages, rows);
   out["step_bounds"] = made_of(step_bounds(), {"left_out_steps.csv"});
+  out["measured_runs"] = made_of(tables_.step_errors, {"left_out_steps.csv"});
   for (const auto& names : {kernels, collectives, rows}) steps.insert(steps.end(), names.begin(), names.end());
   out["steps"] = made_of(all_.stacks->model(), steps);
   return out;

@@ -21,9 +21,10 @@ RowMessages row_messages(const std::vector<RowExchangeRow>& rows) {
                                                                      // low-latency kernels
   std::map<std::pair<Dispatcher, std::string>, Logs> logs;
   for (const RowExchangeRow& row : rows) {
-    if (!row.unusable.empty()) continue;
+    const auto dispatcher = dispatcher_from_string(row.library);
+    if (!row.unusable.empty() || !dispatcher || !(row.Bps > 0)) continue;
     for (const std::string& transport : {row.transport, std::string()}) {
-      Logs& times = logs[{row.dispatcher, transport}];
+      Logs& times = logs[{*dispatcher, transport}];
       (row.low_latency ? times.second : times.first).push_back(std::log(row.seconds_a_row()));
     }
   }

@@ -1,5 +1,8 @@
 #include "sim/fit/row_program.hpp"
 
+#include <algorithm>
+
+#include "configs/files/data_sheet.hpp"
 #include "sim/measurements/run_layout.hpp"
 
 namespace wt {
@@ -12,11 +15,28 @@ LiveMemory live_memory(const StepProgram& step, Ranks ranks) {
 
 }  // namespace
 
-StepProgram peak_program(const RunRow& row, const StackSpec& stack) {
-  return step_program(run_spec_of(row), stack).to_peak();
+StackSpec row_stack(const RunRow& row, StackSpec stack) {
+  constexpr double kBeforeHopper_bytes = 4 << 20;
+  const RowStack& said = row.stack;
+  MemoryFacts& m = stack.memory;
+  stack.attention = said.attention.value_or(stack.attention);
+  m.weight_gradients = said.weight_gradients.value_or(m.weight_gradients);
+  m.dropout = said.dropout.value_or(m.dropout);
+  m.grouped_products = said.grouped_products.value_or(m.grouped_products);
+  m.logit_bytes = said.logit_bytes.value_or(m.logit_bytes);
+  m.whole_states = m.whole_states || row.zero_stage == 0;
+  if (const auto gpu = data_sheet(row.gpu); gpu && gpu->generation < 9)
+    m.product_workspace_bytes = std::min(m.product_workspace_bytes, kBeforeHopper_bytes);
+  return stack;
 }
 
-Ranks printed_ranks(const MemoryFacts& facts) { return facts.first_rank_only ? Ranks::first_stage : Ranks::all; }
+StepProgram peak_program(const RunRow& row, const StackSpec& stack) {
+  return step_program(run_spec_of(row), row_stack(row, stack)).to_peak();
+}
+
+Ranks printed_ranks(const MemoryFacts& facts) {
+  return facts.first_rank_only ? Ranks::first_stage : facts.last_rank_only ? Ranks::last_stage : Ranks::all;
+}
 
 LiveMemory live_memory(const StepProgram& step, const MemoryFacts& facts) {
   return live_memory(step, printed_ranks(facts));

@@ -6,6 +6,10 @@
 
 namespace wt {
 
+/// The stack with what the row says otherwise, and with the optimizer's whole state on every rank if the row says that
+/// none is shared. Transformer Engine's workspaces are smaller before Hopper.
+StackSpec row_stack(const RunRow& row, StackSpec stack);
+
 /// Program of the row's run file (run_spec_of), up to the microbatch with the memory peak. Throws Error{usage} if none
 /// of our layouts matches the row.
 StepProgram peak_program(const RunRow& row, const StackSpec& stack);

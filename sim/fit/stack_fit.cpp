@@ -67,7 +67,7 @@ template <typename Skip>
 std::unique_ptr<StepModel> StackFit::fitted(Skip skip) const {
   std::vector<TimedStep> timed;
   for (const Step& s : steps_)
-    if (!skip(s)) timed.push_back({s.work.get(), s.traits, s.row->group, s.row->step_s});
+    if (!skip(s)) timed.push_back({s.work.get(), s.traits, origin_of(*s.row), s.row->step_s});
   if (timed.empty())
     throw_usage("fit of stacks: found no published step that is not left out, needs one; see configs/measurements");
   return std::make_unique<StepModel>(fit_steps(timed));

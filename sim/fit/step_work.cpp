@@ -22,7 +22,7 @@ constexpr std::array kPhases = {&StepWork::forward, &StepWork::backward, &StepWo
 class Sums {
  public:
   Sums(const RunRow& run, const Layout& layout, const DataSheet& sheet, const BenchmarkTimes& benchmarks,
-       AttentionKernels attention, bool resident)
+       const StackSpec& stack, bool resident)
       : run_(run),
         sheet_(sheet),
         benchmarks_(benchmarks),
@@ -32,7 +32,7 @@ class Sums {
     const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);
     rows_ = tokens * static_cast<double>(run.model.top_k) * expert_loads(run).fullest;  // all wait for the fullest
     if (layout.whole_experts) rows_ /= static_cast<double>(run.tp);
-    choice_ = KernelChoice(run.precision.precisions, attention, sheet);
+    choice_ = KernelChoice(run.precision.precisions, stack.attention, stack.grouped_products, sheet);
   }
 
   void add(const Program& program) {
@@ -148,7 +148,7 @@ StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const St
   const auto of_microbatches = [&](std::int64_t count) {
     options.microbatches = count;
     const ProgramSet set = build_program_set(part, layout, options);
-    Sums sums(run, layout, *sheet, benchmarks, stack.attention, resident);
+    Sums sums(run, layout, *sheet, benchmarks, stack, resident);
     sums.add(set.programs.front());
     return sums.out;
   };

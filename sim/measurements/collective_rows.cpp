@@ -68,7 +68,11 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
   row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
   if (row.nodes > row.gpus) throw_usage("found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
-  row.interconnect = read_interconnect(text("fabric"), gpus_of_host(row.gpu));
+  const auto said = whole_number(table, cells, table.at("node_gpus"), 1);
+  if (said && row.gpus > row.nodes * *said)
+    throw_usage("{}: line {}: node_gpus: found {} GPUs on {} nodes of {}, needs at most {}; correct one of the cells",
+                table.file.string(), cells.line, row.gpus, row.nodes, *said, row.nodes * *said);
+  row.interconnect = read_interconnect(text("fabric"), said.value_or(gpus_of_host(row.gpu)));
   // A "node" with more GPUs than a host has is a domain of several hosts: some tables count racks as nodes.
   std::int64_t& domain = row.interconnect.nvlink_domain;
   domain = std::max(domain, (row.gpus + row.nodes - 1) / row.nodes);
@@ -102,7 +106,7 @@ std::vector<CollectiveRow> read_collective_rows(const std::filesystem::path& fil
   const CsvTable table =
       read_csv(file, {"gpu", "nodes", "gpus", "collective"}, OtherColumns::ignored,
                {"source", "fabric", "bytes", "time_us", "algbw_GBps", "busbw_GBps", "note", "transport", "node_GBps",
-                "reduction", "timer", "shared", "evidence", "fewest_on_node"});
+                "node_gpus", "reduction", "timer", "shared", "evidence", "fewest_on_node"});
   return rows_of<CollectiveRow>(table, fill);
 }
 

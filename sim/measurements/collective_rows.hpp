@@ -1,6 +1,7 @@
 // Measured collectives: one row per message size. Columns of the CSV (docs/validate.md): source, gpu, nodes, gpus,
-// fabric, collective, bytes, time_us, algbw_GBps, busbw_GBps, note; transport, node_GBps, reduction, timer, shared,
-// evidence, fewest_on_node. Bytes as nccl-tests count them (the full buffer of a gather or scatter).
+// fabric, collective, bytes, time_us, algbw_GBps, busbw_GBps, note; transport, node_GBps, node_gpus (GPUs of a host,
+// not all of which need to take part), reduction, timer, shared, evidence, fewest_on_node. Bytes as nccl-tests count
+// them (the full buffer of a gather or scatter).
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -110,6 +110,22 @@ std::string attention_library(const std::string& kernel) {
   return kernel;
 }
 
+/// The library of grouped products in a kernel's name; the name, if it has none.
+std::string grouped_library(const std::string& kernel) {
+  static const std::array<std::pair<std::regex, const char*>, 8> libraries = {
+      {{std::regex("_scaled_grouped_mm"), "torch_scaled"},
+       {std::regex("_grouped_mm"), "torch"},
+       {std::regex("deep_?gemm", std::regex::icase), "deepgemm"},
+       {std::regex("tileops", std::regex::icase), "tileops"},
+       {std::regex("quack", std::regex::icase), "quack"},
+       {std::regex("triton", std::regex::icase), "triton"},
+       {std::regex("cublas.* loop|transformer ?engine|GroupedLinear", std::regex::icase), "te"},
+       {std::regex("cutlass", std::regex::icase), "cutlass"}}};
+  for (const auto& [words, name] : libraries)
+    if (std::regex_search(kernel, words)) return name;
+  return without_brackets(kernel);
+}
+
 bool sizes_are_sane(const KernelRow& row) {
   const auto whole = [](double x) {
     return x >= 1 && x <= kMostThings && x == static_cast<double>(static_cast<long>(x));
@@ -157,7 +173,7 @@ void read_experts(const Shape& shape, const std::string& kernel, const std::stri
 
 void read_groups(const Shape& shape, const std::string& said, KernelRow& row) {
   row.op = "grouped_gemm";
-  row.implementation = without_brackets(said);
+  row.implementation = grouped_library(said);
   row.groups = shape({"groups", "E", "batch", "experts", "num_groups"});
   const double each = shape({"M/group", "M", "m", "avgM"}), all = shape({"tokens", "T"});
   row.assumed = each == 0;  // assumes equal groups

@@ -29,6 +29,11 @@ PublishedTables read_published_tables(const std::filesystem::path& folder) {
                       read_step_errors(folder / "left_out_steps.csv")};
   for (KernelRow& row : read_kernel_rows(folder / "kernel_rates.csv"))
     if (row.op != "gemm") out.kernels.push_back(std::move(row));
+  const auto add = [&](const std::vector<KernelRow>& rows) {
+    out.kernels.insert(out.kernels.end(), rows.begin(), rows.end());
+  };
+  add(read_kernel_rows(folder / "grouped_products.csv"));
+  for (const char* profile : kGroupedProfiles) add(grouped_rows(read_profile(folder.parent_path() / profile), profile));
   check_origins(out.kernels);
   check_origins(out.collectives);
   check_origins(out.row_exchanges);

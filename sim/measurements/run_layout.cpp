@@ -54,6 +54,9 @@ RunSpec run_spec_of(const RunRow& row) {
   run.precision = row.precision.compute;
   run.precisions = row.precision.precisions;
   run.pure_reduction = row.gradient_bytes < 4;
+  run.loss_chunks = row.stack.loss_chunks;
+  run.optimizer.kind = row.optimizer;
+  run.optimizer.offload_fraction = row.offload_fraction;
   run.seq = row.seq;
   run.global_batch = row.dp * row.microbatch * row.accumulation;
   run.steps = 1;

@@ -44,6 +44,10 @@ void fill_model(const RunLine& line, RunRow& row);
 /// Routing, dispatcher, CUDA graphs and overlap. Read the layout before.
 void fill_experts(const RunLine& line, RunRow& row);
 void fill_recompute(const RunLine& line, RunRow& row);
+/// Memory figure and its kind, how the run ended, the GPU's memory, and the optimizer.
+void fill_memory(const RunLine& line, RunRow& row);
+/// What the row says where its stack's file says what most runs do.
+void fill_row_stack(const RunLine& line, RunRow& row);
 /// "amp_bf16/DEFAULT", "FP8", "fp8 (MXFP8)", "bf16 (fp32 grad accum)" as the precision word of a run file. A plain fp32
 /// means products without tensor cores, PyTorch's default.
 std::string precision_word(const RunLine& line, RunRow& row);

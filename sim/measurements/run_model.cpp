@@ -108,6 +108,18 @@ ModelSpec preset_model(const RunLine& line, const std::string& preset) {
   return m;
 }
 
+void fill_latent_attention(const RunLine& line, ModelSpec& m) {
+  const auto rank = line.count("kv_lora_rank");
+  if (!rank) return;
+  MlaSpec& mla = m.attention.mla;
+  mla.kv_lora_rank = *rank;
+  mla.q_lora_rank = line.count("q_lora_rank").value_or(0);
+  mla.qk_nope_head_dim = line.needed("qk_nope_head_dim");
+  mla.qk_rope_head_dim = line.needed("qk_rope_head_dim");
+  mla.v_head_dim = line.needed("v_head_dim");
+  m.head_dim = mla.qk_nope_head_dim + mla.qk_rope_head_dim;
+}
+
 }  // namespace
 
 void fill_model(const RunLine& line, RunRow& row) {
@@ -131,11 +143,20 @@ void fill_model(const RunLine& line, RunRow& row) {
   if (!heads) row.assumed.emplace_back("heads of 128");
   m.kv_heads = line.count("kv_heads").value_or(m.heads);
   m.head_dim = line.count("head_dim").value_or(m.d_model / m.heads);  // Qwen3's heads together are wider than d_model
+  fill_latent_attention(line, m);
   m.experts = line.count("experts").value_or(0);
   if (m.experts > 0) {
     m.ffn = line.text("expert_ffn").empty() ? line.needed("ffn_hidden") : line.needed("expert_ffn");
     m.top_k = line.needed("top_k");
-    m.shared_ffn = line.count("shared_experts").value_or(0) * m.ffn;
+    m.shared_ffn = line.count("shared_ffn").value_or(line.count("shared_experts").value_or(0) * m.ffn);
+    m.dense_layers = line.count("dense_layers", 1e4).value_or(0);
+    if (m.dense_layers > 0) m.dense_ffn = line.needed("ffn_hidden");
+    if (const auto width = line.count("expert_width")) {  // a projection makes rows narrower before they are sent
+      m.ffn = m.ffn * *width / m.d_model;
+      row.assumed.push_back(fmt::format("experts of the model's width and {} hidden units, with as many weights as "
+                                        "those on rows of {}",
+                                        m.ffn, *width));
+    }
   } else if (const auto ffn = line.count("ffn_hidden")) {
     m.ffn = *ffn;
   } else {
@@ -154,12 +175,14 @@ void fill_model(const RunLine& line, RunRow& row) {
     m.vocab = std::max<std::int64_t>(1, std::llround(left / static_cast<double>(2 * m.d_model)));
     row.assumed.push_back(fmt::format("vocabulary of {}", m.vocab));
   }
+  m.mtp_layers = line.count("mtp_layers", 1e2).value_or(0);
   m.norm = m.activation == Activation::swiglu ? Norm::rmsnorm : Norm::layernorm;
   if (line.has("framework", "Megatron") && m.norm == Norm::layernorm) {  // GPT: biases everywhere
     m.norm_bias = true;
-    m.attention.bias = AttentionSpec::Bias::all;
+    if (line.text("biases") != "0") m.attention.bias = AttentionSpec::Bias::all;
   }
-  m.tied = tied(m, parameters);
+  if (line.text("positions") == "learned") m.learned_positions = line.needed("seq_len", 1e8);
+  m.tied = line.text("tied").empty() ? tied(m, parameters) : line.text("tied") == "1";
 }
 
 }  // namespace wt

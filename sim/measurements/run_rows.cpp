@@ -117,7 +117,8 @@ std::vector<RunRow> rows_of_tables(const std::filesystem::path& folder, const st
 }  // namespace
 
 std::vector<RunRow> published_training_runs(const std::filesystem::path& measurements) {
-  return rows_of_tables(measurements, {"training_runs.csv", "torchtitan_runs.csv", "later_runs.csv", "runs_2026.csv"});
+  return rows_of_tables(measurements, {"training_runs.csv", "torchtitan_runs.csv", "later_runs.csv", "runs_2026.csv",
+                                       "runs_late_2026.csv", "own_runs.csv"});
 }
 
 std::vector<RunRow> published_memory_runs(const std::filesystem::path& measurements) {

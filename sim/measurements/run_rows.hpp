@@ -7,18 +7,31 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/files/layout.hpp"
 #include "configs/files/model.hpp"
+#include "configs/files/optimizer.hpp"
 #include "configs/files/pipeline_layout.hpp"
 #include "configs/files/precisions.hpp"
 #include "configs/files/recompute.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/collectives/interconnect.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
 
 namespace wt {
+
+/// What a row says of its run where its stack's file says what most runs do.
+struct RowStack {
+  std::optional<AttentionKernels> attention = {};
+  std::optional<WeightGradients> weight_gradients = {};
+  std::optional<bool> dropout = {};
+  std::optional<bool> grouped_products = {};    ///< of experts; false: one product for each expert
+  std::optional<double> logit_bytes = {};       ///< MemoryFacts::logit_bytes
+  std::optional<std::int64_t> loss_chunks = {};  ///< MemoryFacts::loss_chunks
+};
 
 struct RunRow {
   std::int64_t line = 0;  ///< in the file
@@ -59,6 +72,11 @@ struct RunRow {
   double step_s = 0;  ///< 0 = not measured
   MemoryOf memory_of = MemoryOf::nothing;
   double memory_bytes = 0;
+  enum class Outcome { unsaid, ran, out_of_memory } outcome = Outcome::unsaid;
+  double gpu_bytes = 0;  ///< memory of one GPU, if `gpu` says it; 0 = unknown
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  double offload_fraction = 0;  ///< share of the optimizer's state in host memory
+  RowStack stack = {};
 
   std::vector<std::string> assumed;  ///< properties that the source does not state and this row assumes
   std::string unusable = {};         ///< why the row cannot be predicted: what is missing or contradictory

@@ -49,6 +49,27 @@ const std::vector<std::string> kOptional = {"row_id",
                                             "global_batch_seqs",
                                             "step_time_s",
                                             "mem_gb",
+                                            "peak_kind",
+                                            "outcome",
+                                            "optimizer",
+                                            "attention",
+                                            "dropout",
+                                            "loss",
+                                            "weight_gradients",
+                                            "expert_products",
+                                            "biases",
+                                            "tied",
+                                            "activation_offload",
+                                            "positions",
+                                            "dense_layers",
+                                            "mtp_layers",
+                                            "shared_ffn",
+                                            "expert_width",
+                                            "kv_lora_rank",
+                                            "q_lora_rank",
+                                            "qk_nope_head_dim",
+                                            "qk_rope_head_dim",
+                                            "v_head_dim",
                                             "tokens_per_s_per_gpu"};
 
 bool found(const std::string& text, const char* words) {
@@ -162,21 +183,6 @@ void fill_microbatch(const RunLine& line, RunRow& row) {
   }
 }
 
-void fill_memory(const RunLine& line, RunRow& row) {
-  row.memory_bytes = line.real("mem_gb") * (1 << 30);  // all sources print GiB, as GB or GiB
-  if (row.memory_bytes == 0) return;
-  if (line.has("framework", "SimuMax")) {
-    row.memory_of = MemoryOf::peak_allocated;
-  } else if (line.has("framework", "torchtitan")) {
-    row.memory_of = MemoryOf::peak_reserved;  // max_reserved_gib of its DeviceMemoryMonitor
-  } else if (line.has("framework", "nanotron")) {
-    row.memory_of = MemoryOf::peak_reserved;
-    row.assumed.emplace_back("memory reserved on the first rank");  // up to three times the live memory
-  } else {
-    row.memory_of = MemoryOf::peak;
-  }
-}
-
 void fill_time(const RunLine& line, RunRow& row) {
   const double rate = line.real("tokens_per_s_per_gpu") * static_cast<double>(row.gpus);
   row.step_s = line.real("step_time_s");
@@ -199,6 +205,7 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     row.precision = precision_recipe(precision_word(line, row), "precision");
     if (line.has("precision", "PURE")) row.gradient_bytes = 2;  // Composer reduces gradients in the compute type
     fill_memory(line, row);
+    fill_row_stack(line, row);
     row.seq = line.needed("seq_len", 1e8);
     fill_mesh(line, row);
     fill_sharding(line, row);

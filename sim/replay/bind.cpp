@@ -335,8 +335,8 @@ class Binder {
 
   void set_evidence(int c, const CollectiveEstimate& estimate, std::optional<AllReduce> algorithm) {
     bound_->evidence_of_collective[static_cast<std::size_t>(c)] = {
-        1 - estimate.relative_spread, 1 + estimate.relative_spread, only(estimate.root.value_or(estimate.evidence)),
-        algorithm};
+        1 / (1 + estimate.relative_spread), 1 + estimate.relative_spread,
+        only(estimate.root.value_or(estimate.evidence)), algorithm};
   }
 
   /// Seconds of a collective's own work items, such as the cast of a shard before its gather.

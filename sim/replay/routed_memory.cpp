@@ -10,10 +10,12 @@ namespace wt {
 
 LiveMemory routed_memory(const StepProgram& step, const RoutingSource& routing, Ranks ranks) {
   const ProgramSet programs = step.build();
-  const std::int64_t asked = ranks == Ranks::first_stage ? step.layout.stage_ranks() : step.layout.world();
+  const std::int64_t world = step.layout.world(), stage = step.layout.stage_ranks();
+  const std::int64_t first = ranks == Ranks::last_stage ? world - stage : 0,
+                     end = ranks == Ranks::first_stage ? stage : world;
   std::map<std::pair<int, std::int64_t>, std::int64_t> picked;  // the first rank of a class and an expert coordinate
   std::set<std::int64_t> groups;
-  for (std::int64_t rank = 0; rank < asked; ++rank) {
+  for (std::int64_t rank = first; rank < end; ++rank) {
     const std::int64_t row_rank = step.layout.row_rank(rank);
     const auto [at, fresh] = picked.try_emplace(
         {programs.class_of_rank[static_cast<std::size_t>(rank)], row_rank % step.layout.expert}, rank);

@@ -49,10 +49,10 @@ SimulatedStep simulated_step(const StepQuestion& question, const OpCost& cost, c
     ReplayResult& r = out.replay;
     r.work += before.work;
     const double more = static_cast<double>(all - full - period) / static_cast<double>(period);
-    const auto extend = [&](double ReplayResult::*part) { r.*part += more * std::max(0.0, r.*part - before.*part); };
-    for (double ReplayResult::*part : {&ReplayResult::step_s, &ReplayResult::low_s, &ReplayResult::high_s,
-                                       &ReplayResult::exposed_s, &ReplayResult::slowed_s})
-      extend(part);
+    const double low = r.low_s / r.step_s, high = r.high_s / r.step_s;  // of these microbatches, as of all
+    for (double ReplayResult::*part : {&ReplayResult::step_s, &ReplayResult::exposed_s, &ReplayResult::slowed_s})
+      r.*part += more * std::max(0.0, r.*part - before.*part);
+    r.low_s = low * r.step_s, r.high_s = high * r.step_s;
     for (OpClassTotal& total : r.totals) extend_total(total, before.totals, more);
     for (std::size_t i = 0; i < r.evidence_s.size(); ++i)
       r.evidence_s[i] += more * std::max(0.0, r.evidence_s[i] - before.evidence_s[i]);

@@ -1,49 +1,106 @@
 #include "sim/statistics/intervals.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <set>
-
-#include "configs/base/error.hpp"
 
 namespace wt {
 
 namespace {
-constexpr double kTail = 0.1;  // probability on either side of an 80 % interval, before it is reduced for few groups
+constexpr double kQuantile = 0.9;            // upper end of an 80 % interval
+constexpr double kMostMembers = 12;          // as which a group counts
+constexpr double kUsualBetween = 0.14;       // standard deviation of origins' errors of step times within a family
+constexpr double kLargestBetween = 100;      // variance: far beyond any error
+constexpr int kBits = 40, kMostSteps = 200;  // of the root of Paule and Mandel's equation
+
+struct GroupMean {
+  double mean = 0, members = 0;
+  double squares = 0;  ///< sum of the squared distances from the mean
+};
+
+std::vector<GroupMean> means_of(const std::vector<LogError>& errors) {
+  std::map<std::string, GroupMean> groups;
+  for (const LogError& e : errors) {
+    GroupMean& g = groups[e.group];
+    const double distance = e.log_ratio - g.mean;
+    g.mean += distance / ++g.members;
+    g.squares += distance * (e.log_ratio - g.mean);
+  }
+  std::vector<GroupMean> out;
+  for (const auto& [name, group] : groups) out.push_back(group);
+  return out;
+}
+
+/// Mean of the groups' means, weighted by the inverse of their variances, and its own variance.
+struct WeightedMean {
+  double mean = 0, variance = 0;
+};
+WeightedMean weighted_mean(const std::vector<GroupMean>& groups, double within, double between) {
+  double weights = 0, sum = 0;
+  for (const GroupMean& g : groups) {
+    const double weight = 1 / std::max(1e-12, between + within / std::min(g.members, kMostMembers));
+    weights += weight, sum += weight * g.mean;
+  }
+  return {sum / weights, 1 / weights};
+}
+
+double within_of(const std::vector<GroupMean>& groups) {
+  double sum = 0, weights = 0;
+  for (const GroupMean& g : groups) {
+    if (g.members < 2) continue;
+    const double weight = std::min(g.members, kMostMembers) - 1;
+    sum += weight * g.squares / (g.members - 1), weights += weight;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+/// The variance with which the groups' squared distances, over their variances, sum to the degrees of freedom.
+double between_of(const std::vector<GroupMean>& groups, double within) {
+  const double degrees = static_cast<double>(groups.size()) - 1;
+  const auto excess = [&](double between) {
+    const double mean = weighted_mean(groups, within, between).mean;
+    double sum = -degrees;
+    for (const GroupMean& g : groups) {
+      const double distance = g.mean - mean;
+      sum += distance * distance / std::max(1e-12, between + within / std::min(g.members, kMostMembers));
+    }
+    return sum;
+  };
+  if (degrees < 1 || excess(0) <= 0) return 0;
+  std::uintmax_t steps = kMostSteps;
+  const auto [low, high] = boost::math::tools::toms748_solve(excess, 0.0, kLargestBetween,
+                                                             boost::math::tools::eps_tolerance<double>(kBits), steps);
+  return (low + high) / 2;
+}
 
 std::string kind_of(const std::string& regime) { return regime.substr(0, regime.find(", ")); }
 
 }  // namespace
 
-std::pair<double, double> conformal_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_usage("conformal bounds: found no value, allowed at least one");
-  std::sort(values.begin(), values.end());
-  const auto n = static_cast<double>(values.size());
-  const auto below = static_cast<std::size_t>(std::floor(tail * (n + 1)));  // rank of the lower bound, counted from 1
-  const std::size_t low = below == 0 ? 0 : below - 1;
-  return {values[low], values[values.size() - 1 - low]};
+ErrorSpreads spreads_of(const std::vector<LogError>& errors) {
+  const std::vector<GroupMean> groups = means_of(errors);
+  const double within = within_of(groups);
+  return {within, between_of(groups, within), groups.size()};
 }
 
-std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail) {
-  if (values.empty()) throw_usage("symmetric bounds: found no value, allowed at least one");
-  for (double& value : values) value = std::abs(value);
-  std::sort(values.begin(), values.end());
-  const auto place = static_cast<std::size_t>(std::ceil((1 - 2 * tail) * static_cast<double>(values.size() + 1)));
-  const double bound = values[std::min(place, values.size()) - 1];
-  return {-bound, bound};
-}
-
-std::pair<double, double> log_interval(const std::vector<LogError>& errors) {
-  std::vector<double> ratios;
-  std::set<std::string> groups;
-  for (const LogError& e : errors) ratios.push_back(e.log_ratio), groups.insert(e.group);
-  if (ratios.empty()) ratios = {-std::log(2.0), std::log(2.0)};
-  const auto count = static_cast<double>(groups.size());
-  const double tail = kTail * count / (count + 2);
-  const auto [low, high] =
-      groups.size() < kFewestGroups ? symmetric_bounds(ratios, tail) : conformal_bounds(ratios, tail);
-  return {std::min(0.0, low), std::max(0.0, high)};
+std::pair<double, double> log_interval(const std::vector<LogError>& errors, const std::optional<ErrorSpreads>& pooled) {
+  if (errors.empty()) return {-std::log(2.0), std::log(2.0)};
+  ErrorSpreads spreads = spreads_of(errors);
+  const std::vector<GroupMean> groups = means_of(errors);
+  if (spreads.groups < (pooled ? kFewestGroups : kFewestGroupsAlone)) {
+    const bool has_own_within = errors.size() >= spreads.groups + kFewestErrors;
+    const ErrorSpreads usual =
+        pooled.value_or(ErrorSpreads{spreads.within, kUsualBetween * kUsualBetween, kFewestGroupsAlone});
+    spreads = {has_own_within ? spreads.within : usual.within, usual.between, usual.groups};
+  }
+  const WeightedMean middle = weighted_mean(groups, spreads.within, spreads.between);
+  const boost::math::students_t distribution(static_cast<double>(std::max<std::size_t>(spreads.groups, 2)) - 1);
+  const double half =
+      boost::math::quantile(distribution, kQuantile) * std::sqrt(spreads.between + spreads.within + middle.variance);
+  return {std::min(0.0, middle.mean - half), std::max(0.0, middle.mean + half)};
 }
 
 const ErrorBounds::Bounds& ErrorBounds::of(const std::string& regime) const {
@@ -72,12 +129,20 @@ ErrorBounds LeftOutErrors::bounds(const std::string& without) const {
     std::erase_if(errors, [&](const LogError& e) { return e.group == without; });
     return errors;
   };
-  const auto factors = [](const std::vector<LogError>& errors) {
-    const auto [low, high] = log_interval(errors);
+  // A group has one error in common in each regime. The degrees of freedom are those of the groups alone.
+  std::vector<LogError> cells;
+  for (const auto& [regime, members] : by_regime_)
+    for (const LogError& e : others(members)) cells.push_back({regime + "\n" + e.group, e.log_ratio});
+  ErrorSpreads pooled = spreads_of(cells);
+  const std::vector<LogError> all = others(all_);
+  pooled.groups = means_of(all).size();
+  const auto factors = [&](const std::vector<LogError>& errors) {
+    const auto [low, high] =
+        log_interval(errors, pooled.groups < kFewestGroupsAlone ? std::nullopt : std::optional(pooled));
     return ErrorBounds::Bounds{std::exp(low), std::exp(high)};
   };
   ErrorBounds out;
-  out.all = factors(others(all_));
+  out.all = factors(all);
   std::map<std::string, std::vector<LogError>> kinds;
   for (const auto& [regime, members] : by_regime_) {
     const std::vector<LogError> errors = others(members);

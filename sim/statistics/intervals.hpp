@@ -1,33 +1,39 @@
-// Intervals from errors of predictions on data left out of the fit: split conformal prediction over groups (Vovk et al.
-// 2005).
+// Intervals from errors of predictions on data left out of the fit: a random effects model of groups. A new measurement
+// differs from its prediction by the mean error, what its group has in common, and what is its own.
 #pragma once
+#include <cstddef>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace wt {
 
-/// Lower and upper order statistic of unsorted values. A further value lies between them with probability >= 1 - 2
-/// tail. With too few values, the extremes. Throws Error{usage} if there are no values.
-std::pair<double, double> conformal_bounds(std::vector<double> values, double tail = 0.1);
-/// The same with the values' magnitudes: returns -b and b.
-std::pair<double, double> symmetric_bounds(std::vector<double> values, double tail = 0.1);
-
 /// log(measured / predicted) of one measurement, and its group, whose members have similar errors.
 struct LogError {
   std::string group;
   double log_ratio = 0;
 };
-constexpr std::size_t kFewestErrors = 10, kFewestGroups = 5;
+/// Errors needed for an interval of their own; groups needed for spreads of their own, where pooled ones are known and
+/// where not.
+constexpr std::size_t kFewestErrors = 10, kFewestGroups = 5, kFewestGroupsAlone = 3;
 
-/// 80 % interval of log(measured / predicted) for a measurement of a new group: the 10th and 90th percentile (order
-/// statistics of n + 1, so that a new row falls inside with at least 80 %). Below kFewestGroups groups, the sign of the
-/// next error is not predictable: the 80th percentile of the magnitude on either side. As members of a group have
-/// similar errors, the tails shrink to G / (G + 2) of their size with G groups. The interval always includes the
-/// prediction. Without errors: the factor 2.
-std::pair<double, double> log_interval(const std::vector<LogError>& errors);
+/// Variances of errors. Members of a group have similar errors, so a group counts as twelve members at most.
+struct ErrorSpreads {
+  double within = 0;   ///< of members around their group's mean
+  double between = 0;  ///< of the groups' true means (Paule and Mandel 1982)
+  std::size_t groups = 0;
+};
+ErrorSpreads spreads_of(const std::vector<LogError>& errors);
+
+/// 80 % interval of log(measured / predicted) for a measurement of a new group: Student's t around the mean of the
+/// groups' means, with one degree of freedom less than there are groups. Below kFewestGroups groups the spreads are
+/// those of `pooled` errors; without these and below kFewestGroupsAlone, a usual spread between groups. The interval
+/// always includes the prediction. Without errors: the factor 2.
+std::pair<double, double> log_interval(const std::vector<LogError>& errors,
+                                       const std::optional<ErrorSpreads>& pooled = std::nullopt);
 
 /// Factors from a prediction to the ends of its 80 % interval, by regime (predictions with similar errors).
 struct ErrorBounds {
@@ -47,7 +53,8 @@ class LeftOutErrors {
  public:
   void add(const std::string& regime, const std::string& group, double log_ratio);
   /// log_interval of each regime's errors, without those of a group. A regime with fewer than kFewestErrors uses the
-  /// errors of its kind, and a kind with fewer uses all errors.
+  /// errors of its kind, and a kind with fewer uses all errors. With fewer than kFewestGroups groups, a regime has the
+  /// spreads of all.
   ErrorBounds bounds(const std::string& without = "") const;
 
  private:

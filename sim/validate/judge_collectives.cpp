@@ -3,13 +3,16 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "configs/base/error.hpp"
+#include "configs/base/lists.hpp"
 #include "configs/base/statistics.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
 #include "sim/fit/collective_fit.hpp"
 #include "sim/fit/collective_rows_as_points.hpp"
+#include "sim/fit/row_exchange_fit.hpp"
 
 namespace wt {
 namespace {
@@ -92,7 +95,60 @@ Judged judge(const CollectiveRow& row, Others& others) {
   return j;
 }
 
+/// The fit to the other groups' rows of dispatches, and the median rate among these.
+struct OtherDispatches {
+  RowExchangeFit fit;
+  double typical_Bps;
+
+  explicit OtherDispatches(const std::vector<RowExchangeRow>& rows)
+      : fit(rows),
+        typical_Bps(quantile(mapped(rows, [](const auto& row) { return row.nic_bytes() / row.seconds; }), 0.5)) {}
+};
+
 }  // namespace
+
+std::vector<Judged> judge_row_exchanges(const std::vector<RowExchangeRow>& rows,
+                                        const std::vector<RowExchangeRow>& reference, LeftOut left_out) {
+  const auto group_of = [&](const RowExchangeRow& row) {
+    return left_out == LeftOut::origin ? row.origin : row.setup();
+  };
+  std::map<std::string, std::optional<OtherDispatches>> without;
+  const auto others = [&](const std::string& group) -> const std::optional<OtherDispatches>& {
+    const auto [found, fresh] = without.try_emplace(group);
+    if (!fresh) return found->second;
+    std::vector<RowExchangeRow> rest;
+    for (const RowExchangeRow& row : reference)
+      if (row.unusable.empty() && row.seconds > 0 && group_of(row) != group) rest.push_back(row);
+    if (!rest.empty()) found->second.emplace(rest);
+    return found->second;
+  };
+  const auto judged = [&](const RowExchangeRow& row) {
+    Judged j;
+    j.line = row.line;
+    j.group = group_of(row);
+    j.origin = row.origin;
+    j.name = fmt::format("{} {} nodes {} {} {} {:.0f} tokens of {:.0f} B", row.gpu, row.nodes, row.transport,
+                         row.library, row.operation, row.tokens, row.row_bytes);
+    j.measured = row.seconds;
+    j.regime = row.unusable.empty() ? row.operation : "unusable rows";
+    j.forecast.reason = !row.unusable.empty() ? row.unusable
+                        : !(row.seconds > 0)  ? "a rate without tokens and time"
+                        : !others(j.group)    ? "no measurement of others"
+                                              : "";
+    j.baseline.reason = j.forecast.reason;
+    if (!j.forecast.reason.empty()) return j;
+    const OtherDispatches& known = *others(j.group);
+    if (!known.fit.knows_library(row)) j.regime += ", library never measured";
+    j.forecast.value = known.fit.seconds(row);
+    j.baseline.value = row.nic_bytes() / known.typical_Bps;
+    j.forecast.evidence = j.baseline.evidence = only(Evidence::derived);
+    return j;
+  };
+  std::vector<Judged> out = mapped(rows, judged);
+  add_intervals(out, &Judged::forecast);
+  add_intervals(out, &Judged::baseline);
+  return out;
+}
 
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
                                       const std::vector<CollectiveRow>& reference, LeftOut left_out) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/measurements/collective_rows.hpp"
+#include "sim/measurements/row_exchange_rows.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {
@@ -14,5 +15,12 @@ namespace wt {
 /// Intervals of forecasts are the estimator's.
 std::vector<Judged> judge_collectives(const std::vector<CollectiveRow>& rows,
                                       const std::vector<CollectiveRow>& reference, LeftOut left_out = LeftOut::group);
+
+/// The same for dispatches and combines, with RowExchangeFit. A group is the rows of one set-up
+/// (RowExchangeRow::setup). The baseline assumes the median rate of the other groups' rows. Intervals come from the
+/// errors on other groups.
+std::vector<Judged> judge_row_exchanges(const std::vector<RowExchangeRow>& rows,
+                                        const std::vector<RowExchangeRow>& reference,
+                                        LeftOut left_out = LeftOut::group);
 
 }  // namespace wt

@@ -40,7 +40,7 @@ std::string name_of(const KernelRow& row) {
                                : fmt::format("{} {} m{} n{} k{} {}", row.gpu, row.op, row.m, row.n, row.k, row.dtype);
 }
 
-Judged judge(const KernelRow& row, const PublishedKernelFit& fit, TypicalShares& typical) {
+Judged judge(const KernelRow& row, const PublishedKernelFit& fit, TypicalShares& typical, GroupedOut grouped) {
   const KernelPoint point = kernel_point(row);
   Judged j;
   j.line = row.line;
@@ -53,7 +53,8 @@ Judged judge(const KernelRow& row, const PublishedKernelFit& fit, TypicalShares&
     j.forecast.reason = j.baseline.reason = point.reason;
     return j;
   }
-  const KernelTimes::Answer answer = fit.without(point.group).time(point);
+  const KernelTimes::Answer answer =
+      point.is_grouped() ? fit.grouped_time(point, grouped) : fit.without(point.group).time(point);
   j.regime = answer.regime;
   j.forecast.value = answer.seconds;
   j.forecast.low = answer.low_s;
@@ -71,11 +72,11 @@ Judged judge(const KernelRow& row, const PublishedKernelFit& fit, TypicalShares&
 }  // namespace
 
 std::vector<Judged> judge_kernels(const std::vector<KernelRow>& rows, const PublishedKernelFit& fit,
-                                  const std::vector<KernelPoint>& reference) {
+                                  const std::vector<KernelPoint>& reference, GroupedOut grouped) {
   TypicalShares typical(reference);
   std::vector<Judged> judged;
   judged.reserve(rows.size());
-  for (const KernelRow& row : rows) judged.push_back(judge(row, fit, typical));
+  for (const KernelRow& row : rows) judged.push_back(judge(row, fit, typical, grouped));
   add_intervals(judged, &Judged::baseline);
   return judged;
 }

@@ -9,6 +9,7 @@
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/statistics.hpp"
+#include "sim/cost/memory/dispatcher_memory.hpp"
 #include "sim/fit/expert_loads.hpp"
 #include "sim/fit/memory_fit.hpp"
 #include "sim/fit/row_program.hpp"
@@ -96,9 +97,43 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     j.forecast = forecast(row, own, model->second);
     if (const auto rate = bytes_a_parameter(row, reference)) j.baseline.value = *rate * parameters_a_gpu(row);
   }
-  if (judged.empty())
+  const auto ended = [](const RunRow& row) { return row.outcome != RunRow::Outcome::unsaid; };
+  if (judged.empty() && std::ranges::none_of(rows, ended))
     throw_usage("validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
   add_intervals(judged, &Judged::baseline);
+  return judged;
+}
+
+std::vector<JudgedOutcome> judge_outcomes(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
+                                          const std::vector<OutsideRow>& outside, const std::vector<StackSpec>& stacks,
+                                          const std::string& stack) {
+  std::optional<StackSpec> given;
+  if (!stack.empty()) given = read_stack(stack);
+  const MemoryModel whole(memory_samples(reference, stacks));
+  const OutsideMemory whole_outside = outside_memory(outside, stacks);
+  std::map<std::string, StackMemories> without;
+  std::vector<JudgedOutcome> judged;
+  for (const RunRow& row : rows) {
+    if (row.outcome == RunRow::Outcome::unsaid || row.gpu_bytes == 0) continue;
+    JudgedOutcome& j = judged.emplace_back();
+    j.line = row.line, j.name = row.name, j.origin = row.origin, j.reason = row.unusable;
+    j.ran = row.outcome == RunRow::Outcome::ran;
+    if (!row.unusable.empty()) continue;
+    auto memory = without.find(row.origin);
+    if (memory == without.end())
+      memory = without
+                   .emplace(row.origin, StackMemories{whole.without_origin(row.origin).constants(),
+                                                      whole_outside.without(row.origin)})
+                   .first;
+    const StackSpec own = given ? *given : stack_of(row.framework, stacks);
+    try {
+      const double buffers = dispatcher_bytes(row.model, layout_of(row));
+      j.runs_out = memory->second.of(own, row.gpus).process(simulated_memory(row, own), buffers).exceeds(row.gpu_bytes);
+    } catch (const Error& error) {
+      if (error.code() != Code::usage) throw;
+      j.reason = error.what();
+    }
+  }
   return judged;
 }
 
@@ -115,7 +150,7 @@ std::vector<Judged> judge_outside(const std::vector<OutsideRow>& rows, const std
     j.measured = row.outside_bytes();
     j.forecast.reason = j.baseline.reason = row.unusable;
     if (!row.unusable.empty()) continue;
-    const MemoryForecast of = whole.without(row.origin).of_stack(stack_of(row.framework, stacks).name, row.gpus);
+    const MemoryForecast of = whole.without(row.origin).of_stack(stack_of(row.framework, stacks), row.gpus);
     j.forecast = {.value = of.bytes, .low = of.low, .high = of.high, .evidence = of.evidence, .reason = {}};
     std::vector<double> others;
     for (const OutsideRow& other : reference)

@@ -1,5 +1,6 @@
 // Compares published memory figures with the memory model of plans and simulations (sim/cost/memory/stack_memory.hpp).
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,21 @@ LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack);
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "",
                                  LeftOut left_out = LeftOut::group);
+
+/// A run that ended in one of two ways, with the predicted probability that its memory does not suffice.
+struct JudgedOutcome {
+  std::int64_t line = 0;
+  std::string name, origin;
+  bool ran = false;  ///< otherwise it ran out of memory
+  std::optional<double> runs_out;  ///< probability; empty: no prediction, for `reason`
+  std::string reason = {};
+  bool right() const { return (*runs_out < 0.5) == ran; }
+};
+/// One for each row that says how its run ended and how much memory its GPUs have. Nothing that the row's origin
+/// published has a part in the prediction, which is of the whole process (StackMemory::process).
+std::vector<JudgedOutcome> judge_outcomes(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
+                                          const std::vector<OutsideRow>& outside, const std::vector<StackSpec>& stacks,
+                                          const std::string& stack = "");
 
 /// The same for the memory that processes use outside their allocator. Each row is predicted without its origin. The
 /// baseline is the median of the other origins' rows, for one GPU or for several as in the row.

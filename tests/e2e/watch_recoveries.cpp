@@ -6,7 +6,9 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <functional>
 #include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
@@ -197,30 +199,41 @@ class Machine {
 
 }  // namespace
 
+/// A machine whose watch has run `hooks`, started and watched by `watched`. Other programs can make the run slow once
+/// more after that, and the watch begins again: then another machine takes its place.
+std::unique_ptr<Machine> machine_after(const std::string& hooks, const std::function<Ended(Machine&)>& watched,
+                                       std::string& said) {
+  constexpr int kTries = 3;
+  for (int tries = 1;; ++tries) {
+    auto machine = std::make_unique<Machine>();
+    said = watched(*machine).said;
+    const std::string run = machine->hooks_run();
+    if (tries == kTries || run == hooks || !run.starts_with(hooks)) return machine;
+  }
+}
+
 TEST_CASE("a slow node without a spare: the run goes on in the planner's layout for the nodes that are left") {
-  Machine machine;
-  machine.sweeps_find(2);
-  machine.start(1);
-  const Ended ended = machine.watch();
-  INFO(ended.said << machine.read("run/train.log"));
-  CHECK(machine.hooks_run() == "save stop sweep sweep cordon start ");
-  CHECK_THAT(ended.said, Contains("shrink, without node-2") && Contains("it helped"));
-  CHECK_THAT(machine.read("run/cordoned"), StartsWith("node-2\t"));
-  CHECK(machine.ranks() == 3);
-  CHECK(machine.differences(Expectation::State::layouts).empty());
+  const std::string hooks = "save stop sweep sweep cordon start ";
+  std::string said;
+  const auto machine = machine_after(hooks, [](Machine& m) { return m.sweeps_find(2), m.start(1), m.watch(); }, said);
+  INFO(said << machine->read("run/train.log"));
+  CHECK(machine->hooks_run() == hooks);
+  CHECK_THAT(said, Contains("shrink, without node-2") && Contains("it helped"));
+  CHECK_THAT(machine->read("run/cordoned"), StartsWith("node-2\t"));
+  CHECK(machine->ranks() == 3);
+  CHECK(machine->differences(Expectation::State::layouts).empty());
 }
 
 TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all of its nodes back") {
-  Machine machine;
-  machine.sweeps_find(1);
-  machine.start(2);
-  const Ended ended = machine.watch();
-  INFO(ended.said << machine.read("run/train.log"));
-  CHECK(machine.hooks_run() == "save stop sweep sweep cordon start uncordon save stop start tell ");
-  CHECK_THAT(ended.said, Contains("shrink, without node-1") && Contains("it did not help"));
-  CHECK(machine.read("run/cordoned").empty());
-  CHECK(machine.ranks() == 4);
-  CHECK(machine.differences(Expectation::State::layouts).empty());
+  const std::string hooks = "save stop sweep sweep cordon start uncordon save stop start tell ";
+  std::string said;
+  const auto machine = machine_after(hooks, [](Machine& m) { return m.sweeps_find(1), m.start(2), m.watch(); }, said);
+  INFO(said << machine->read("run/train.log"));
+  CHECK(machine->hooks_run() == hooks);
+  CHECK_THAT(said, Contains("shrink, without node-1") && Contains("it did not help"));
+  CHECK(machine->read("run/cordoned").empty());
+  CHECK(machine->ranks() == 4);
+  CHECK(machine->differences(Expectation::State::layouts).empty());
 }
 
 TEST_CASE("the process with the store dies: the run is silent, and started again") {

@@ -76,7 +76,7 @@ std::vector<Door> measurement_doors() {
                         {"training_runs.csv", "torchtitan_runs.csv", "large_runs.csv", "simulator_tables.csv"},
                         [](const fs::path& file) { read_run_rows(file); }));
   doors.push_back(table("collectives", {"collectives.csv"}, [](const fs::path& file) { read_collective_rows(file); }));
-  doors.push_back(table("kernel_times", {"kernel_rates.csv", "kernel_times.csv"},
+  doors.push_back(table("kernel_times", {"kernel_rates.csv", "kernel_times.csv", "grouped_products.csv"},
                         [](const fs::path& file) { read_kernel_rows(file); }));
   doors.push_back(
       table("placed_steps", {"routing_step_times.csv"}, [](const fs::path& file) { read_placed_steps(file); }));

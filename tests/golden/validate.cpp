@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/measurements/step_errors.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/validated.hpp"
 
@@ -146,10 +146,9 @@ TEST_CASE("intervals come from errors of other sources, and hold") {
 }
 
 TEST_CASE("what intervals rest on is how far off the command is") {
-  std::ifstream committed("configs/measurements/left_out_steps.csv");
   std::vector<double> ratios;
-  for (std::string line; std::getline(committed, line);)
-    if (line.starts_with("\"")) ratios.push_back(std::stod(line.substr(line.rfind(',') + 1)));
+  for (const wt::MeasuredRun& run : wt::read_step_errors("configs/measurements/left_out_steps.csv"))
+    ratios.push_back(run.ratio());
   std::size_t i = 0;
   for (const json& row : runs().at("rows")) {
     if (row.at("predicted_s").is_null()) continue;
@@ -199,6 +198,14 @@ TEST_CASE("memory of torchtitan runs by constants of its other models and of oth
   const json& d = document("memory", "torchtitan_runs.csv");
   check_document(d, "memory", 17, "bytes");
   CHECK(d.at("summary").at("mape") < 0.08);
+}
+
+TEST_CASE("grouped products by constants of other shapes, sources and libraries") {
+  CHECK(regime(grouped_products(), "grouped_gemm, library measured").at("mape") < 0.06);
+  const json& libraries = apart(grouped_products(), "grouped_libraries_left_out");
+  CHECK(regime(libraries, "grouped_gemm, library never measured").at("mape") < 0.12);
+  CHECK(apart(grouped_products(), "grouped_origins_left_out").at("summary").at("mape") < 0.14);
+  CHECK(apart(grouped_products(), "more_timed").at("summary").at("bias") < -0.3);
 }
 
 TEST_CASE("whole sources left out are harder, and said beside") {

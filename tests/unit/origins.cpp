@@ -81,6 +81,7 @@ TEST_CASE("every source of every table of measurements has an origin, and no lin
   for (const auto& entry : std::filesystem::directory_iterator("configs/measurements"))
     if (entry.path().extension() == ".csv" && entry.path().filename() != "origins.csv")
       named.merge(sources_of(entry.path()));
+  named.insert(kGroupedProfiles.begin(), kGroupedProfiles.end());
   CHECK(named.size() > 100);
   for (const std::string& source : named) {
     INFO(source);
@@ -170,7 +171,7 @@ TEST_CASE("nor by its own memory") {
   const StackSpec stack = read_stack("nanotron");
   const LiveMemory live{1e9, 2e9};
   const auto process = [&](const PublishedTables& from, const std::string& without) {
-    return stack_memories(from, stacks, without).of(stack, 8).process(live).bytes;
+    return stack_memories(from, stacks, without).of(stack, 8).process(live, 0).bytes;
   };
   CHECK(process(planted, kPlanted) == Approx(process(tables, "")).epsilon(1e-9));
   CHECK(process(planted, "") > 1.1 * process(tables, ""));

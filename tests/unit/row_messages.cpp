@@ -35,8 +35,8 @@ TEST_CASE("bad rows say why they are") {
       "s,H100,EFA v2,4,deepep,slow,dispatch,10000,10,\n"
       "s,H100,EFA v2,4,deepep,normal,dispatch,10000,0,\n");
   const std::vector<std::string> expected = {
-      "no source", "no other node to send to", "dispatcher: found 'pigeon', allowed deepep, uccl",
-      "kernels: found 'slow', allowed normal, low_latency", "neither bytes nor bandwidth"};
+      "no source", "no other node to send to", "dispatcher: found 'pigeon', allowed deepep, mori, pplx, uccl",
+      "kernels: found 'slow', allowed normal, low_latency", "neither GBps nor tokens, topk and time_us"};
   REQUIRE(rows.size() == expected.size());
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].unusable == expected[i]);
   CHECK(rows_of_text("s,H100,EFA v2,four,deepep,normal,dispatch,1,1,\n").at(0).unusable.find("four") !=

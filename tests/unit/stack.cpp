@@ -78,14 +78,24 @@ TEST_CASE("every fact of memory is read") {
   MemoryFacts said;
   said.gradient_bytes = 2, said.optimizer_bytes = 8, said.logit_bytes = 6;
   said.weight_gradients = WeightGradients::in_place, said.collective_copies = CollectiveCopies::both;
-  said.dropout = said.context_by_heads = said.losses_in_turn = said.late_reuse = said.resident_weights =
+  said.loss_chunks = 8, said.product_workspace_bytes = 32 << 20, said.kept_inputs = 3;
+  said.grouped_products = false;
+  said.whole_states = said.last_rank_only = said.dropout = said.context_by_heads = said.losses_in_turn = said.late_reuse = said.resident_weights =
       said.first_rank_only = true;
   CHECK(
       parsed(
           "gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, collective_copies: both, dropout: true, "
           "fused_gate: true, attention_by_head: true, attention_masks: true, context_by_heads: true, "
-          "losses_in_turn: true, late_reuse: true, resident_weights: true, first_rank_only: true")
+          "losses_in_turn: true, late_reuse: true, resident_weights: true, first_rank_only: true, loss_chunks: 8, "
+          "kept_inputs: 3, product_workspace: 32MiB, grouped_products: false, whole_states: true, last_rank_only: true")
           .memory == said);
+}
+
+TEST_CASE("a loss in chunks: a number of pieces, or Liger's powers of two of tokens") {
+  CHECK(parsed("loss_chunks: liger").memory.loss_chunks == kLigerChunks);
+  CHECK(liger_chunks(8192, 128256, 4096) == 8192 / 256);  // 128256 / 4096 = 31.3, 8192 / 32 = 256
+  CHECK(liger_chunks(1000, 4096, 4096) == 1);
+  CHECK(liger_chunks(1000, 8192, 4096) == 2);  // 500 tokens, 512 at a time
 }
 
 TEST_CASE("factors on the typical stack's step are read by name") {
@@ -167,6 +177,14 @@ TEST_CASE("a stack says where its host waits for rows") {
   CHECK(read_stack("nemo").sync_points == SyncPoints::experts);
   YamlMap map = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\nsync_points: router\n", "mine.yaml");
   CHECK_THROWS_WITH(stack_from_yaml(map), Contains("sync_points") && Contains("exchange"));
+}
+
+TEST_CASE("a stack says which library computes its experts") {
+  CHECK(read_stack("torchtitan").grouped_products == "torch");
+  CHECK(read_stack("nemo").grouped_products == "te");
+  CHECK(read_stack("typical").grouped_products.empty());
+  YamlMap map = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\ngrouped_products: torhc\n", "mine.yaml");
+  CHECK_THROWS_WITH(stack_from_yaml(map), Contains("grouped_products") && Contains("torch"));
 }
 
 TEST_CASE("a release is asked for behind an @") {

@@ -8,6 +8,7 @@
 #include "sim/cost/ops/remembered_cost.hpp"
 #include "sim/cost/stacks/step_intervals.hpp"
 #include "tests/fixtures/published_reference.hpp"
+#include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
 using Catch::Contains;
@@ -347,7 +348,9 @@ TEST_CASE("times of a stack that nobody measured are derived") {
     return on.item(product, 0).shares()[static_cast<std::size_t>(kind)];
   };
   const StackCost& known = cost("hgx-h100", "torchtitan");
-  const StackCost& unknown_stack = cost("hgx-h100", "windtunnel-train");
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "unknown.yaml", "name: unknown\nlayouts: all\n");
+  const StackCost unknown_stack = test::stack_cost(cluster("hgx-h100"), (folder / "unknown.yaml").string());
   CHECK(evidence(known, Evidence::published) == Approx(1));
   CHECK(evidence(unknown_stack, Evidence::derived) == Approx(1));
 }

@@ -197,7 +197,7 @@ TEST_CASE("experts over the ranks of tensor groups: as much work, and no rows ga
   CHECK(b.forward.products.sum_s() < a.forward.products.sum_s());  // of whole experts, not of a quarter of their width
   CHECK(b.forward.products.sum_s() > 0.5 * a.forward.products.sum_s());
   CHECK(b.forward.tensor_s < 0.5 * a.forward.tensor_s);  // rows are not gathered inside the tensor group
-  CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.02));  // all of a node's rows, half to another
+  CHECK(b.forward.exchange_s == Approx(a.forward.exchange_s).epsilon(0.05));  // all of a node's rows, half to another
   own.ep = 4;                                                                 // the tensor group's own ranks
   CHECK(work(own).forward.exchange_s > 0);
   CHECK(work(own).forward.exchange_s < b.forward.exchange_s);

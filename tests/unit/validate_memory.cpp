@@ -153,6 +153,84 @@ TEST_CASE("states by ZeRO stage: 18, 6 + 12 / N and 16 / N bytes a parameter; a 
   CHECK(gathered == Approx(6.0 * (parameters - 1024) / 2));  // the last stage has the final norm
 }
 
+TEST_CASE("without a shared optimizer every rank has all states, however many ranks share experts or sequences") {
+  RunRow row = gpt(4, 1024, 16);
+  row.model.ffn = 1024, row.model.experts = 8, row.model.top_k = 1;
+  row.dp = row.gpus = 8;
+  const StackSpec stack = read_stack("megatron-lm");
+  const auto parameters = static_cast<double>(row.model.total_parameters());
+  const double experts = 4 * 8 * static_cast<double>(row.model.expert_parameters());
+  const double table = 4.0 * 2048 * 64;
+  row.ep = 4;
+  CHECK(live(row, stack).kept == Approx(18 * (parameters - experts + experts / 4) + table));
+  row.zero_stage = 1, row.shard_group = 8;  // experts are shared by the two ranks that have the same ones
+  CHECK(live(row, stack).kept ==
+        Approx((6 + 12.0 / 8) * (parameters - experts) + (6 + 12.0 / 2) * experts / 4 + table));
+}
+
+TEST_CASE("a loss in chunks has one chunk's logits at a time, and holds the projection's gradient meanwhile") {
+  RunRow row = gpt(1, 1024, 16);
+  row.model.vocab = 131072;
+  StackSpec stack = read_stack("megatron-lm-te");
+  const double logits = 2048.0 * 131072 * 6, gradient = 131072.0 * 1024 * 2;
+  const double whole = live(row, stack).dynamic;
+  row.stack.loss_chunks = 8;
+  CHECK(whole - live(row, stack).dynamic == Approx(logits * 7 / 8 - gradient));
+  row.stack.loss_chunks = {};
+  stack.memory.loss_chunks = 8;  // the stack's default
+  CHECK(whole - live(row, stack).dynamic == Approx(logits * 7 / 8 - gradient));
+  row.stack.loss_chunks = 1;  // the row knows better
+  CHECK(live(row, stack).dynamic == Approx(whole));
+}
+
+TEST_CASE("further tensors that a layer keeps are of its input's size, on each rank its share") {
+  RunRow row = gpt(4, 1024, 16);
+  StackSpec stack = read_stack("megatron-lm");
+  const auto more = [&] {
+    stack.memory.kept_inputs = 3;
+    const double with = live(row, stack).dynamic;
+    stack.memory.kept_inputs = 0;
+    return with - live(row, stack).dynamic;
+  };
+  CHECK(more() == Approx(4 * 3 * 2.0 * 2048 * 1024));
+  row.tp = row.gpus = 2;
+  row.sequence_parallel = true;
+  CHECK(more() == Approx(4 * 3 * 2.0 * 2048 * 1024 / 2));
+}
+
+TEST_CASE("Transformer Engine's workspaces: one, four more of grouped products, smaller before Hopper") {
+  RunRow row = gpt(2, 1024, 16);
+  const StackSpec stack = read_stack("megatron-lm-te");
+  StackSpec none = stack;
+  none.memory.product_workspace_bytes = 0;
+  const auto workspaces = [&] { return (live(row, stack).kept - live(row, none).kept) / (1 << 20); };
+  CHECK(workspaces() == Approx(32));
+  row.model.experts = 4, row.model.top_k = 1;
+  CHECK(workspaces() == Approx(5 * 32));
+  row.gpu = std::string("A100-80GB");
+  CHECK(workspaces() == Approx(5 * 4));
+  row.stack.grouped_products = false;
+  CHECK(workspaces() == Approx(4));
+}
+
+TEST_CASE("a run that ran or ran out of memory is judged by the probability of its own process") {
+  RunRow row = gpt(8, 4096, 32);
+  row.framework = std::string("torchtitan");
+  row.zero_stage = 3, row.shard_group = row.dp = row.gpus = 8;
+  row.gpu_bytes = 80 * kGiB;
+  const auto judged = [&](RunRow::Outcome outcome) {
+    row.outcome = outcome;
+    return judge_outcomes({row}, {}, {}, read_stacks());
+  };
+  CHECK(judged(RunRow::Outcome::unsaid).empty());
+  CHECK(judged(RunRow::Outcome::ran).at(0).right());
+  CHECK_FALSE(judged(RunRow::Outcome::out_of_memory).at(0).right());
+  row.gpu_bytes = 4 * kGiB;
+  CHECK(judged(RunRow::Outcome::out_of_memory).at(0).right());
+  row.gpu_bytes = 0;
+  CHECK(judged(RunRow::Outcome::ran).empty());
+}
+
 TEST_CASE("microbatches in flight are those of the schedule: 1F1B, and interleaved chunks") {
   RunRow row = gpt(8, 1024, 16);
   StackSpec stack = read_stack("megatron-lm");

@@ -17,7 +17,6 @@
 
 using namespace wt;
 using test::h100;
-using test::kWave;
 
 namespace {
 
@@ -125,6 +124,8 @@ TEST_CASE("groups, experts and heads are read from published shapes") {
   CHECK((masked.groups == 4 && masked.m == 256 && masked.n == 4096 && masked.k == 7168 && !masked.assumed));
   const KernelRow loop = read("cuBLAS loop per expert", "E=128 K=2048 N=1536 tokens=65536 routing=uniform");
   CHECK((loop.op == "grouped_gemm" && loop.groups == 128 && loop.m == 512 && loop.assumed));
+  CHECK((loop.implementation == "te" &&
+         read("torch._grouped_mm (CUTLASS sm90)", "E=1 M=1 N=1 K=1").implementation == "torch"));
   const KernelRow layer = read("whole MoE layer backward (SonicMoE)", "T=32768 d=4096 n=512 E=128 K=8");
   CHECK((layer.op == "moe_backward" && layer.implementation == "SonicMoE"));
   CHECK((layer.groups == 128 && layer.m == 2048 && layer.n == 512 && layer.k == 4096));
@@ -136,26 +137,6 @@ TEST_CASE("groups, experts and heads are read from published shapes") {
   const KernelRow norm = read("RMSNorm forward (Liger Triton)", "4096x8192", 2636, "GB/s");
   CHECK((norm.op == "rmsnorm" && norm.implementation == "Liger Triton" && norm.m == 4096 && norm.n == 8192));
   CHECK(norm.seconds == Approx(2 * 2. * 4096 * 8192 / 2636e9));
-}
-
-TEST_CASE("grouped products round each group up to tiles, and one tail follows all of them") {
-  const auto time = [](double groups, double m) { return wave_time_s({m, 4096, 4096}, h100(), kWave, groups); };
-  // Groups of whole tiles are the one product of all their rows, to what its split of k may save.
-  CHECK(time(8, 1024) == Approx(wave_time_s({8192, 4096, 4096}, h100(), kWave)).epsilon(0.02));
-  // One row more a group costs another row of tiles in each, where tiles have one size.
-  WaveConstants square = kWave;
-  square.tile_share = {1e-3, 1e-3, 0.7, 1e-3};  // 128 x 128 alone
-  square.partial_wave = 1;
-  DataSheet wide = h100();
-  wide.memory_Bps = 1e15;  // so that FLOPs decide
-  CHECK(wave_time_s({129, 4096, 4096}, wide, square, 64) > 1.9 * wave_time_s({128, 4096, 4096}, wide, square, 64));
-  for (double groups : {1., 2., 8., 128.})
-    for (double m : {1., 64., 100., 1000., 8192.}) {
-      const Product each{m, 2048, 4096};
-      CHECK(wave_time_s(each, h100(), kWave, groups) >
-            groups * std::max(each.flops() / h100().flops, each.bytes() / h100().memory_Bps));
-      CHECK(wave_time_s(each, h100(), kWave, 2 * groups) > wave_time_s(each, h100(), kWave, groups));
-    }
 }
 
 TEST_CASE("kernels that no plan asks for are not judged") {

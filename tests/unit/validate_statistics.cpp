@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "configs/base/error.hpp"
 #include "sim/validate/judged.hpp"
@@ -71,15 +72,45 @@ TEST_CASE("regret is what the choice predicted best costs over the best one, a m
   CHECK(*a.regret == Approx((10.0 / 8 - 1 + 0) / 2));
 }
 
-TEST_CASE("conformal bounds are the order statistics that a further value falls between four times of five") {
-  std::vector<double> values;
-  for (int i = 1; i <= 19; ++i) values.push_back(i);
-  CHECK(conformal_bounds(values) == std::make_pair(2.0, 18.0));  // 2 of 20 places below, 2 above
-  CHECK(conformal_bounds({3, 1, 2}) == std::make_pair(1.0, 3.0));
-  CHECK(symmetric_bounds({-9, 1, 2, -3, 4, 5, 6, 7, 8}) == std::make_pair(-8.0, 8.0));  // the eighth of ten places
-  CHECK(symmetric_bounds({-2}) == std::make_pair(-2.0, 2.0));
-  CHECK_THROWS_AS(conformal_bounds({}), Error);
-  CHECK_THROWS_AS(symmetric_bounds({}), Error);
+namespace {
+
+/// Groups of two members each, at `mean` - 0.1 and `mean` + 0.1: a variance of 0.02 within.
+std::vector<LogError> pairs_around(const std::vector<double>& means) {
+  std::vector<LogError> out;
+  for (std::size_t i = 0; i < means.size(); ++i)
+    for (const double away : {-0.1, 0.1}) out.push_back({std::to_string(i), means[i] + away});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("errors spread within groups and between them, as analysis of variance says for groups of one size") {
+  const ErrorSpreads spreads = spreads_of(pairs_around({-0.3, 0, 0.6}));
+  CHECK(spreads.groups == 3);
+  CHECK(spreads.within == Approx(0.02));
+  CHECK(spreads.between == Approx((0.16 + 0.01 + 0.25) / 2 - 0.02 / 2));
+  CHECK(spreads_of(pairs_around({-0.05, 0, 0.05})).between == 0);  // no more than members of one group differ
+  CHECK(spreads_of({{"a", 0.1}, {"b", 0.3}}).within == 0);
+  CHECK(spreads_of({{"a", 0.1}, {"b", 0.3}}).between == Approx(0.02));
+}
+
+TEST_CASE("the next group lies around the mean of groups by Student's t") {
+  const double within = 0.02, between = 0.21 - 0.01;
+  const double half = 1.885618 * std::sqrt(between + within + (between + within / 2) / 3);  // t of 2 degrees of freedom
+  const auto [low, high] = log_interval(pairs_around({-0.3, 0, 0.6}));
+  CHECK(low == Approx(0.1 - half));
+  CHECK(high == Approx(0.1 + half));
+  CHECK(log_interval(pairs_around({1, 1, 1})).first == 0);  // the prediction is always inside
+  CHECK(log_interval({}) == std::make_pair(-std::log(2.0), std::log(2.0)));
+}
+
+TEST_CASE("few groups have the spreads of all errors") {
+  const ErrorSpreads pooled = {.within = 0.01, .between = 0.04, .groups = 9};
+  const auto [low, high] = log_interval(pairs_around({0}), pooled);
+  CHECK(high == Approx(1.396815 * std::sqrt(0.01 + 0.04 + 0.04 + 0.01 / 2)));  // t of 8 degrees of freedom
+  CHECK(low == Approx(-high));
+  const double alone = log_interval(pairs_around({0})).second;
+  CHECK(alone == Approx(1.885618 * std::sqrt(0.02 + 0.0196 + 0.0196 + 0.02 / 2)));
 }
 
 TEST_CASE("a row's own group has no part in its interval") {
@@ -87,10 +118,10 @@ TEST_CASE("a row's own group has no part in its interval") {
   for (int i = 0; i < 20; ++i) rows.push_back(judged(1, 1, "calm"));
   for (int i = 0; i < 20; ++i) rows.push_back(judged(i % 2 ? 2 : 0.5, 1, "wild"));
   add_intervals(rows, &Judged::forecast);
-  CHECK(rows.front().forecast.low == Approx(0.5));
-  CHECK(rows.front().forecast.high == Approx(2));
-  CHECK(rows.back().forecast.low == Approx(1));
-  CHECK(rows.back().forecast.high == Approx(1));
+  const double spread = std::exp(1.885618 * 0.14 * std::sqrt(2.0));  // between groups alone, and that of their mean
+  CHECK(rows.back().forecast.low == Approx(1 / spread));
+  CHECK(rows.back().forecast.high == Approx(spread));
+  CHECK(rows.front().forecast.high > 2);
   std::vector<Judged> alone = {judged(1, 1)};
   add_intervals(alone, &Judged::forecast);
   CHECK(alone[0].forecast.low == Approx(0.5));

@@ -46,7 +46,7 @@ def moe_rows(change):
 
 
 def stacks(pattern, replacement):
-    """Edits a line of the memory section of every stack file that has it."""
+    """Edits a line of every stack file that has it."""
     def edit(configs):
         for path in sorted((configs / "stacks").glob("*.yaml")):
             path.write_text(re.sub(pattern, replacement, path.read_text(), flags=re.MULTILINE))
@@ -72,6 +72,8 @@ MECHANISMS = {
     "formats": rows(lambda row: {"precision": "bf16", "precision_family": "bf16"}),
     "collective copies": stacks(r"^  collective_copies: \w+$", "  collective_copies: none"),
     "gradient kernel": added_by_products,
+    "attention kernels": stacks(r"^attention: (?!unfused)\w+", "attention: unnamed"),
+    "grouped libraries": stacks(r"^grouped_products: .*$", "# no library of grouped products"),
 }
 
 

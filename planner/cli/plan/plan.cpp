@@ -133,10 +133,13 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s, proof_words(c));
   if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
+  if (const std::string simple = simple_sentence(inputs, plan); !simple.empty()) fmt::print("{}\n", simple);
   fmt::print("{}.\n", memory_sentence(inputs, plan));
   if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
   if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
   fmt::print("\n{}\n", text_table(measure_table(plan, 6), {.color = color}));
+  if (!inputs.study.cluster.shared_cores())
+    fmt::print("{}\n", text_table(relatives_table(features_of_plan(inputs, plan)), {.color = color}));
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);

@@ -244,6 +244,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"policies", policies_json(plan.policies)},
       {"saves", saves_json(plan)},
       {"smaller_layouts", plan.smaller},
+      {"simple", plan.simple},
       {"cost", cost_json(plan.cost)},
       {"failure_presets", plan.presets},
       {"certificate", plan.search.certificate},

@@ -5,11 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "planner/cli/parts/relatives.hpp"
 #include "planner/plan/plan_details.hpp"
 #include "reports/model/report.hpp"
 
 namespace wt {
 
+/// What decides which measured runs the plan's step is like.
+RunFeatures features_of_plan(const PlanInputs& inputs, const Plan& plan);
+/// What the layout gains over the simple alternative, and whether its interval is wider by more; "" for a simple
+/// layout.
+std::string simple_sentence(const PlanInputs& inputs, const Plan& plan);
 /// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 /// The meaning of the range in the answer: "from the 5 % quantile of ..."

@@ -2,13 +2,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "planner/cli/parts/collective_basis.hpp"
+#include "planner/cli/parts/relatives.hpp"
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/plan/simple_alternative.hpp"
 #include "planner/search/layout_space.hpp"
+#include "sim/cost/published_constants.hpp"
 
 namespace wt {
 namespace {
@@ -80,11 +84,34 @@ std::string mfu_definition(const PlanInputs& inputs) {
                      inputs.peak_flops / 1e12);
 }
 
+RunFeatures features_of_plan(const PlanInputs& inputs, const Plan& plan) {
+  return features_of(plan_run(inputs, plan), inputs.study.cluster, inputs.stack);
+}
+
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
   return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
                      format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
-                     format_tokens(s.tokens), plan.cost.days.p50, plan.cost.days.p05, plan.cost.days.p95);
+                     format_tokens(s.tokens), plan.cost.days.p50, plan.cost.days.p05, plan.cost.days.p95) +
+         (s.cluster.shared_cores() ? "" : beyond_sentence(features_of_plan(inputs, plan)));
+}
+
+std::string simple_sentence(const PlanInputs& inputs, const Plan& plan) {
+  if (is_simple(plan.layout)) return "";
+  if (!plan.simple)
+    return "The simple alternative, without tensor, pipeline and context groups, does not fit or is not in the study.";
+  const Simulated &simple = *plan.simple->result, &chosen = plan.step;
+  const double gain = simple.step_s / chosen.step_s - 1;
+  const auto spread = [](const Simulated& step) { return std::sqrt(step.high_s / step.low_s) - 1; };
+  std::string out = fmt::format(
+      "The simple alternative, without tensor, pipeline and context groups: {}, {} a step, {:.1f} % longer.",
+      plan.simple->layout.name(), format_seconds(simple.step_s), 100 * gain);
+  const double wider = spread(chosen) - spread(simple);
+  if (gain < wider) out += fmt::format(" That is less than what its interval is narrower by ({:.0f} %).", 100 * wider);
+  if (const auto near = relatives(features_of_plan(inputs, plan), PublishedConstants::measured_runs(), 1);
+      near.empty() || near.front().doublings > kFarAway)
+    out += " No measured run is like the layout chosen: measure a step of both before deciding.";
+  return out;
 }
 
 std::string plan_range(const Plan& plan) {

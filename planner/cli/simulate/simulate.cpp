@@ -57,8 +57,10 @@ void simulate(const Options& o) {
                                         step.cluster, step.run.layout.world());
   if (!step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty()))
     step.collectives = collective_basis(*times.cost, step.cluster);
-  if (!step.cluster.shared_cores())
+  if (!step.cluster.shared_cores()) {
     step.memory = PublishedConstants::get().memory.of(times.stack, step.run.layout.world());
+    step.features = features_of(step.run, step.cluster, times.stack);
+  }
   const StepRatiosByKind off_by = times.intervals.of(step_family(step.run.model, step.run.layout));
   const RememberedCost cost(*times.cost);
   const auto simulated = [&](const RoutingSource& loads_of) {

@@ -9,9 +9,11 @@
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
+#include "planner/cli/parts/relatives.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
+#include "sim/cost/memory/dispatcher_memory.hpp"
 
 namespace wt {
 
@@ -116,6 +118,7 @@ nlohmann::json payload(const SimulatedRun& step) {
               {"reserved_bytes", forecast_json(fullest.reserved)},
               {"process_bytes", forecast_json(fullest.process)},
               {"usable_bytes", fullest.usable_bytes},
+              {"out_of_memory", fullest.runs_out()},
               {"ops", ops},
               {"memory", memory}});
   return out;
@@ -140,7 +143,9 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
     const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
     const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
     const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
-                        step.memory ? step.memory->process(live) : as_live(live), node.usable_memory_bytes};
+                        step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout))
+                                    : as_live(live),
+                        node.usable_memory_bytes};
     if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
   }
   return fullest;
@@ -173,9 +178,9 @@ Report simulate_report(const SimulatedRun& step) {
       fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
                   step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
                   fits ? ""
-                       : fmt::format("; but it may not fit: up to {} of {} a rank", format_bytes(fullest.process.high),
-                                     format_bytes(fullest.usable_bytes))) +
-      large_assumption(step);
+                       : fmt::format("; but it may not fit: a rank runs out of its {} with a probability of {:.0f} %",
+                                     format_bytes(fullest.usable_bytes), 100 * fullest.runs_out())) +
+      large_assumption(step) + (step.features ? beyond_sentence(*step.features) : "");
   report.answer_range = fmt::format("{} to {} (80 % interval)", format_seconds(r.low_s), format_seconds(r.high_s));
   report.status = fits ? Status::none : Status::bad;
 
@@ -202,6 +207,7 @@ Report simulate_report(const SimulatedRun& step) {
          {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
                       step.microbatches)}});
   report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
+  if (step.features) report.sections.back().items.push_back(relatives_table(*step.features));
   report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
   for (const StepTimeline& t : r.timelines)

@@ -1,6 +1,7 @@
 // windtunnel validate: predicts published or own measurements that were left out of the fit, and reports the errors.
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,7 +20,6 @@
 #include "planner/cli/validate/validate_report.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/render.hpp"
-#include "sim/cost/stacks/step_family.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/published/run_files.hpp"
 #include "sim/validate/judge_collectives.hpp"
@@ -39,19 +39,51 @@ struct Options {
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
 
 Validation validate_kernels(const Options& o) {
-  const std::string& file = o.file;
   const std::vector<KernelPoint> points = usable_points(PublishedTimes::get().tables().kernels);
-  return {.subject = "kernels",
-          .file = file,
-          .method =
-              "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), or without its "
-              "origin where it is attention.",
-          .baseline = "MFU is constant",
-          .rows = judge_kernels(read_kernel_rows(file), PublishedKernelFit(points), points)};
+  const PublishedKernelFit fit(points);
+  std::vector<KernelRow> rows = read_kernel_rows(o.file);
+  const auto apart = std::ranges::stable_partition(rows, [](const KernelRow& row) { return !row.apart; });
+  const std::vector<KernelRow> more_timed(apart.begin(), apart.end());
+  rows.erase(apart.begin(), apart.end());
+  std::vector<KernelRow> grouped;
+  std::ranges::copy_if(rows, std::back_inserter(grouped),
+                       [](const KernelRow& row) { return row.op == "grouped_gemm"; });
+  Validation v{.subject = "kernels",
+               .file = o.file,
+               .method =
+                   "Every row is predicted by constants and neighbours fitted without its own (GPU, n, k), without its "
+                   "(n, k) where it is a grouped product, or without its origin where it is attention.",
+               .baseline = "MFU is constant",
+               .rows = judge_kernels(rows, fit, points)};
+  const auto add = [&](const std::string& key, const std::string& title, const std::vector<KernelRow>& of,
+                       GroupedOut out) {
+    if (!of.empty()) v.apart.push_back({key, title, judge_kernels(of, fit, points, out)});
+  };
+  add("grouped_origins_left_out", "Grouped products with everything from a row's origin left out", grouped,
+      GroupedOut::origin);
+  add("grouped_libraries_left_out", "Grouped products with everything of a row's library left out", grouped,
+      GroupedOut::library);
+  add("more_timed", "Rows that time more than the kernel, judged by their origin left out", more_timed,
+      GroupedOut::origin);
+  return v;
+}
+
+Validation validate_row_exchanges(const Options& o) {
+  const std::vector<RowExchangeRow> rows = read_row_exchanges(o.file);
+  std::vector<RowExchangeRow> reference = read_row_exchanges(measurements("row_exchanges.csv"));
+  if (o.fit_on_file) reference.insert(reference.end(), rows.begin(), rows.end());
+  return {.subject = "dispatches",
+          .file = o.file,
+          .method = "Every row is predicted without the rows of the same source, GPU, nodes, library and kernels.",
+          .baseline = "bandwidth is constant",
+          .rows = judge_row_exchanges(rows, reference),
+          .whole_sources = judge_row_exchanges(rows, reference, LeftOut::origin)};
 }
 
 Validation validate_collectives(const Options& o) {
   const std::string& file = o.file;
+  if (const auto header = read_csv_header(file); std::ranges::find(header, "row_bytes") != header.end())
+    return validate_row_exchanges(o);
   const std::vector<CollectiveRow> rows = read_collective_rows(file);
   std::vector<CollectiveRow> reference = read_collective_rows(measurements("collectives.csv"));
   if (o.fit_on_file) reference.insert(reference.end(), rows.begin(), rows.end());
@@ -104,12 +136,15 @@ void write_runs(const std::vector<RunRow>& rows, const Options& o) {
     }
 }
 
-std::vector<StepError> step_errors(const std::vector<RunRow>& rows, const std::vector<Judged>& judged) {
-  std::vector<StepError> out;
+std::vector<MeasuredRun> step_errors(const std::vector<RunRow>& rows, const std::vector<Judged>& judged,
+                                     const PublishedTimes& published) {
+  std::vector<MeasuredRun> out;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (const auto& predicted = judged[i].forecast.value) {
-      out.push_back(
-          {judged[i].origin, step_family(rows[i].model, staged_layout_of(rows[i])), rows[i].step_s / *predicted});
+      const RunFiles files = run_files(rows[i], stack_of(rows[i].framework, published.stacks()));
+      const double tokens = static_cast<double>(rows[i].tokens()) / static_cast<double>(rows[i].gpus);
+      out.push_back({rows[i].model.name, judged[i].origin, features_of(files.run, files.cluster, files.stack),
+                     tokens / rows[i].step_s, tokens / *predicted});
     }
   return out;
 }
@@ -145,7 +180,7 @@ Validation validate_runs(const Options& o) {
       .files = true,
       .every_row = o.rows};
   v.steps = published.stack_fit().model();
-  if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows), o.write_errors);
+  if (!o.write_errors.empty()) write_step_errors(step_errors(rows, v.rows, published), o.write_errors);
   return v;
 }
 
@@ -182,7 +217,9 @@ Validation validate_memory(const Options& o) {
       .baseline = "bytes a parameter are constant",
       .rows = judged(LeftOut::group),
       .unit = kBytes,
-      .whole_sources = judged(LeftOut::origin)};
+      .whole_sources = judged(LeftOut::origin),
+      .outcomes =
+          judge_outcomes(rows, published.tables().memory_runs, published.tables().outside, published.stacks(), o.stack)};
 }
 
 struct Subject {
@@ -232,7 +269,7 @@ void add_validate(CLI::App& app) {
               "Example: windtunnel validate kernels configs/measurements/kernel_times.csv",
               validate_kernels);
   add_fit_on_file(add_subject(command, "collectives",
-                              "Times of collectives, as nccl-tests prints them\n"
+                              "Times of collectives, as nccl-tests prints them, or of dispatches and combines\n"
                               "Example: windtunnel validate collectives configs/measurements/collectives.csv",
                               validate_collectives));
   add_subject(command, "routing",

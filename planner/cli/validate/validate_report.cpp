@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -138,6 +139,18 @@ Table stack_table(const StepModel& steps) {
   return table;
 }
 
+nlohmann::json outcomes_json(const std::vector<JudgedOutcome>& outcomes) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const JudgedOutcome& o : outcomes)
+    out.push_back({{"line", o.line},
+                   {"name", o.name},
+                   {"origin", o.origin},
+                   {"ran", o.ran},
+                   {"runs_out", o.runs_out},
+                   {"reason", o.reason}});
+  return out;
+}
+
 Cell percent(const std::optional<double>& fraction) {
   return fraction ? Cell(*fraction * 100, fmt::format("{:.1f}", *fraction * 100)) : Cell("-");
 }
@@ -206,6 +219,33 @@ Table ratio_table(const std::vector<Ratio>& all, const std::string& baseline) {
   };
   for (const auto& [name, ratios] : by_pair) add(name, ratios);
   add("all", all);
+  return table;
+}
+
+/// Whether the predicted probability of running out of memory is on the side of what happened, by origin.
+Table outcome_table(const std::vector<JudgedOutcome>& outcomes) {
+  Table table{.columns = {"origin", numeric("ran"), numeric("of them right"), numeric("ran out"),
+                          numeric("of them right"), numeric("not predicted"), numeric("right", "%")}};
+  std::map<std::string, std::vector<const JudgedOutcome*>> by_origin;
+  for (const JudgedOutcome& o : outcomes) by_origin[o.origin].push_back(&o);
+  const auto add = [&](const std::string& name, const std::vector<const JudgedOutcome*>& rows) {
+    std::array<std::int64_t, 2> count{}, right{};  // ran out, ran
+    std::int64_t unknown = 0;
+    for (const JudgedOutcome* o : rows)
+      if (!o->runs_out)
+        ++unknown;
+      else
+        ++count[o->ran], right[o->ran] += o->right() ? 1 : 0;
+    const std::int64_t all = count[0] + count[1];
+    table.rows.push_back(
+        {name, whole(count[1]), whole(right[1]), whole(count[0]), whole(right[0]), whole(unknown),
+         percent(all > 0 ? std::optional(static_cast<double>(right[0] + right[1]) / static_cast<double>(all))
+                         : std::nullopt)});
+  };
+  std::vector<const JudgedOutcome*> all;
+  for (const JudgedOutcome& o : outcomes) all.push_back(&o);
+  for (const auto& [origin, rows] : by_origin) add(origin, rows);
+  if (!outcomes.empty()) add("all", all);
   return table;
 }
 
@@ -283,6 +323,8 @@ Table choice_table(const std::vector<Judged>& rows) {
 }  // namespace
 
 nlohmann::json validation_json(const Validation& v) {
+  nlohmann::json apart = nlohmann::json::object();
+  for (const JudgedApart& part : v.apart) apart[part.key] = figures_json(part.rows);
   return {{"schema", "windtunnel/validation/1"},
           {"subject", v.subject},
           {"file", v.file},
@@ -292,8 +334,10 @@ nlohmann::json validation_json(const Validation& v) {
           {"regimes", list_json(by_regime(v.rows), "regime")},
           {"families", list_json(by_family(v.rows), "family")},
           {"whole_sources_left_out", figures_json(v.whole_sources)},
+          {"apart", apart},
           {"stacks", stacks_json(v.steps)},
           {"ratios", ratios_json(v.ratios)},
+          {"outcomes", outcomes_json(v.outcomes)},
           {"summary", both_json(v.rows)}};
 }
 
@@ -326,6 +370,18 @@ Report validation_report(const Validation& v) {
                                fmt::format("The same with everything from a row's {} left out", v.whole),
                                {},
                                {accuracy_table(v.whole_sources, v.baseline)}});
+  for (const JudgedApart& part : v.apart) {
+    std::string id = part.key;
+    std::ranges::replace(id, '_', '-');
+    report.sections.push_back({id, part.title, {}, {accuracy_table(part.rows, v.baseline)}});
+  }
+  if (Table outcomes = outcome_table(v.outcomes); !outcomes.rows.empty())
+    report.sections.push_back(
+        {"outcomes",
+         "Ran, or ran out of memory",
+         {"Right: the predicted probability that the process needs more than its GPU has is below "
+          "a half for a run that ran. Everything from a row's origin is left out."},
+         {outcomes}});
   if (v.steps)
     report.sections.push_back(
         {"stacks",

@@ -3,7 +3,13 @@
 namespace wt {
 
 TimedLoad timed(const CollectivePoint& p) {
-  return {link_load(p.question()), p.group.nodes > 1, p.group.nodes > 1 ? p.machine.fabric : "", p.python, p.seconds};
+  const bool many = p.group.nodes > 1;
+  return {.load = link_load(p.question()),
+          .form = form_of(p.kind),
+          .many = many,
+          .fabric = many ? p.machine.fabric : "",
+          .python = p.python,
+          .seconds = p.seconds};
 }
 
 }  // namespace wt

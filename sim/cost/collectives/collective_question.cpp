@@ -20,6 +20,14 @@ constexpr double kNvlsShare = 0.6, kRingShare = 0.8;
 // take 40 ms more. That is 217 GB/s, and a tree sends the buffer twice (coreweave/nccl-tests README, NCCL 2.26.2).
 constexpr double kTreeAdapters = 9;
 
+// Start of a collective over nodes: an all-reduce of 1 KiB on 8 H100 takes 16.9 us (dgxc-benchmarking). An all-to-all
+// also sets up its sends: 60 us fits the small messages of A100 (ALCF) and B200 (Vultr) over InfiniBand and Slingshot.
+constexpr double kStart_s = 17e-6, kExchangeStart_s = 60e-6;
+
+// The transfer of an all-to-all takes (nodes / 2)^kCrowding times as long as on two nodes. Fits of one fabric each give
+// 0.07 over Slingshot (2 to 540 nodes of Polaris), 0.02 over InfiniBand and EFA.
+constexpr double kCrowding = 0.05;
+
 /// Whether the NVLink switch reduces (SHARP).
 bool switch_reduces(const CollectiveQuestion& q) {
   const CollectiveMachine& m = q.machine;
@@ -162,12 +170,18 @@ LinkLoad link_load(const CollectiveQuestion& q) {
     return out;
   }
   const double nodes = as_double(q.group.nodes);
+  const bool exchange = q.kind == OpKind::all_to_all;
   out.link = transport_family(q.machine.transport);
-  out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes) : q.kind == OpKind::send ? 1 : nodes - 1;
+  out.start_s = exchange ? kExchangeStart_s : kStart_s;
+  out.steps = q.kind == OpKind::all_reduce ? std::log2(nodes)
+              : q.kind == OpKind::send     ? 1
+              : exchange                   ? as_double(q.group.ranks) - q.group.fewest()
+                                           : nodes - 1;
   // A tree passes each level twice, a ring each node; an exchange sends to all at once.
-  out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : q.kind == OpKind::all_to_all ? 1 : out.steps;
-  if (q.kind != OpKind::all_to_all && q.kind != OpKind::send) out.steps *= domain_steps(q);
+  out.hops = q.kind == OpKind::all_reduce ? 2 * out.steps : exchange ? 1 : out.steps;
+  if (!exchange && q.kind != OpKind::send) out.steps *= domain_steps(q);
   out.transfer_s = over_nodes_s(q);
+  if (exchange) out.crowding = std::pow(nodes / 2, kCrowding);
   return out;
 }
 

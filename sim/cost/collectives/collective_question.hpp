@@ -60,10 +60,13 @@ std::string to_string(CollectiveForm form);  ///< "all-reduce", "gather", "excha
 /// Load of a collective on its links, without any fitted constant.
 struct LinkLoad {
   std::string link;       ///< "NVLink4 ring", "NVLink4 SHARP", "PCIe", "XGMI"; over nodes the transport's family
+  double start_s = 0;     ///< before the first step
   double steps = 1;       ///< one after another, each with a latency. Over nodes: log2 of the nodes for an all-reduce
-                          ///< (tree), 1 for a send, else nodes - 1 (ring); more if a node is a rack
+                          ///< (tree), 1 for a send, a rank's peers on other nodes for an all-to-all, else nodes - 1
+                          ///< (ring); more if a node is a rack
   double hops = 0;        ///< one after another, through the network
   double transfer_s = 0;  ///< of the data, at the nominal rate of the narrowest resource
+  double crowding = 1;    ///< factor on the transfer: exchanges of many nodes meet on the network's links
 };
 LinkLoad link_load(const CollectiveQuestion& question);
 

@@ -27,8 +27,8 @@ std::string transport_family(const std::string& transport);
 /// Reads adapters in any of these forms, AWS instances by name, and racks (NVL72): "8x400G", "4x100 Gb/s RoCE", "8x50
 /// GB/s" (bytes), "8x NDR-400", "8 NICs of 400 Gb", "400 Gb/s per GPU", "3.2 Tb/s", "AWS p5.48xlarge". Clauses about
 /// NVLink or XGMI are skipped. node_Bps is 0 if no adapters are found. The transport is IB unless the text names EFA,
-/// TCPX or Slingshot. Slingshot is a transport of its own, because NCCL reaches it through libfabric as it does EFA,
-/// and no time over it was published.
+/// TCPX or Slingshot. Slingshot is a transport of its own, because NCCL reaches it through libfabric as it does
+/// EFA, with latencies of its own.
 Interconnect read_interconnect(const std::string& said, std::int64_t gpus_per_node);
 
 /// As read_interconnect, but with this GPU's usual values where the text has none: one adapter per GPU, at the rate of

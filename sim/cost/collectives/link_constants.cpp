@@ -9,15 +9,13 @@
 namespace wt {
 namespace {
 
-constexpr double kNodeFloor_s = 17e-6;  // inside a node: all-reduce of 1 KiB on 8 H100 (dgxc-benchmarking: 16.9 us)
 constexpr double kMachineSpread = 1.5;  // prior's width for the factors of a measured machine: almost free
 
 }  // namespace
 
-double link_seconds(const LinkLoad& load, const LinkConstants::Constants& c, bool many) {
-  const double transfer = load.transfer_s / c.share;
-  return (many ? kNodeFloor_s : 0) + c.latency_s * load.steps + 2 * std::sqrt(c.fill_s * load.steps * transfer) +
-         transfer;
+double link_seconds(const LinkLoad& load, const LinkConstants::Constants& c) {
+  const double transfer = load.crowding * load.transfer_s / c.share;
+  return load.start_s + c.latency_s * load.steps + 2 * std::sqrt(c.fill_s * load.steps * transfer) + transfer;
 }
 
 double link_misfit(double predicted_s, double measured_s) {
@@ -36,7 +34,7 @@ LinkConstants::Constants LinkConstants::constants(const std::string& link, const
 }
 
 double LinkConstants::seconds(const LinkLoad& load, const Constants& constants, bool python) const {
-  return link_seconds(load, constants, many_) + (python ? python_s_ : 0);
+  return link_seconds(load, constants) + (python ? python_s_ : 0);
 }
 
 LinkConstants::Constants LinkConstants::refined(const Constants& constants, const std::vector<TimedLoad>& times) const {

@@ -1,8 +1,9 @@
-// Constants of collective times. Time = latency x steps + 2 sqrt(fill x steps x transfer) + transfer. This is the time
-// of a pipeline with chunks of the best size, each with `fill` seconds of start-up. transfer = bytes over a share of
-// the nominal rate of the narrowest resource. Each of the three constants is a base times a factor for the kind of link
-// and a factor for the fabric by name. A prior keeps the factors near 1: an unknown fabric has its link's constants, an
-// unknown link the base's.
+// Constants of collective times. Time = start + latency x steps + 2 sqrt(fill x steps x transfer) + transfer. This is
+// the time of a pipeline with chunks of the best size, each with `fill` seconds of start-up. In an all-to-all over
+// nodes the steps are the peers on other nodes, so that both latency and fill are costs of a message. transfer = bytes
+// over a share of the nominal rate of the narrowest resource. Each of the three constants is a base times a factor for
+// the kind of link and a factor for the fabric by name. A prior keeps the factors near 1: an unknown fabric has its
+// link's constants, an unknown link the base's.
 #pragma once
 #include <array>
 #include <map>
@@ -17,6 +18,7 @@ namespace wt {
 /// A measured time as input of the fit.
 struct TimedLoad {
   LinkLoad load;
+  CollectiveForm form = CollectiveForm::gather;
   bool many = false;
   std::string fabric;   ///< empty on one node
   bool python = false;  ///< timed from Python
@@ -60,7 +62,7 @@ class LinkConstants {
 
 /// Residual of a fit: logarithm of predicted over measured, with less weight for outliers.
 double link_misfit(double predicted_s, double measured_s);
-/// Seconds of a load with these constants; `many`: over several nodes.
-double link_seconds(const LinkLoad& load, const LinkConstants::Constants& constants, bool many);
+/// Seconds of a load with these constants.
+double link_seconds(const LinkLoad& load, const LinkConstants::Constants& constants);
 
 }  // namespace wt

@@ -32,14 +32,16 @@ ProductFormat class_format(NumberFormat format, const DataSheet& gpu) {
 
 }  // namespace
 
-KernelChoice::KernelChoice(const Precisions& precisions, AttentionKernels kernels, const DataSheet& gpu)
+KernelChoice::KernelChoice(const Precisions& precisions, AttentionKernels kernels, std::string library,
+                           const DataSheet& gpu)
     : forward(class_format(precisions.forward, gpu)),
       input_gradients(class_format(precisions.input_gradients, gpu)),
       weight_gradients(class_format(precisions.weight_gradients, gpu)),
       fp32(product_format(relative_rate(gpu, "tf32") ? precisions.fp32_products : NumberFormat::fp32, gpu)),
       attention(kernels),
       attention_rate(
-          precisions.attention == NumberFormat::bf16 ? 1 : product_format(precisions.attention, gpu).relative_rate) {}
+          precisions.attention == NumberFormat::bf16 ? 1 : product_format(precisions.attention, gpu).relative_rate),
+      grouped(std::move(library)) {}
 
 KernelChoice KernelChoice::in_16_bits() const {
   KernelChoice out = *this;
@@ -52,7 +54,6 @@ bool KernelChoice::narrow(Pass pass) const {
 }
 
 double ItemTimes::product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const {
-  if (format.relative_rate <= 0) throw_usage("no bf16 products on {}", gpu.name);
   const auto key = std::make_tuple(gpu.name, m, n, k, format.relative_rate, format.element_bytes);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;
   KernelTask task;
@@ -63,48 +64,83 @@ double ItemTimes::product_s(double m, double n, double k, const ProductFormat& f
   return products_[key] = *kernels_->time(task).seconds;
 }
 
+namespace {
+
+/// The format in which an item's product of class `chosen` runs.
+const ProductFormat& format_of(const WorkItem& item, const ProductFormat& chosen, const KernelChoice& choice,
+                               const DataSheet& gpu) {
+  const ProductFormat& used = item.precision == Precision::fp32 ? choice.fp32 : chosen;
+  if (used.relative_rate <= 0) throw_usage("no bf16 products on {}", gpu.name);
+  return used;
+}
+
+ProductTime in_format(double seconds, const ProductFormat& format) {
+  return {format.halvings == 0 ? seconds : 0, format.halvings == 1 ? seconds : 0, format.halvings == 2 ? seconds : 0};
+}
+
+}  // namespace
+
 ProductTime ItemTimes::products(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
                                 const DataSheet& gpu) const {
   const double n = static_cast<double>(item.dims[0]), k = static_cast<double>(item.dims[1]);
-  const double groups = item.kernel == Kernel::grouped_gemm ? static_cast<double>(item.dims[2]) : 1;
-  const double m = std::max(1.0, std::round(item.rows.at(rows.sum) / groups));
+  const double m = std::max(1.0, std::round(item.rows.at(rows.sum)));
   const auto of = [&](double many, double width, double depth, const ProductFormat& format) {
-    const ProductFormat& used = item.precision == Precision::fp32 ? choice.fp32 : format;
-    const double seconds = product_s(many, width, depth, used, gpu);
-    return ProductTime{used.halvings == 0 ? seconds : 0, used.halvings == 1 ? seconds : 0,
-                       used.halvings == 2 ? seconds : 0};
+    const ProductFormat& used = format_of(item, format, choice, gpu);
+    return in_format(product_s(many, width, depth, used, gpu), used);
   };
-  const auto one = [&](double group) {
-    if (item.pass == Pass::forward) return of(group, n, k, choice.forward);
-    ProductTime both = of(group, k, n, choice.input_gradients);
-    both.add(of(n, k, group, choice.weight_gradients));
-    return both;
+  if (item.pass == Pass::forward) return of(m, n, k, choice.forward);
+  ProductTime both = of(m, k, n, choice.input_gradients);
+  both.add(of(n, k, m, choice.weight_gradients));
+  return both;
+}
+
+ProductTime ItemTimes::grouped(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
+                               const DataSheet& gpu) const {
+  const double n = static_cast<double>(item.dims[0]), k = static_cast<double>(item.dims[1]);
+  const double groups = std::max(1.0, static_cast<double>(item.dims[2]));
+  GroupedProduct asked = equal_groups(groups, std::max(1.0, item.rows.at(rows.sum) / groups), n, k);
+  if (rows.spread_over(item)) {
+    double each = 0;
+    for (const double group : rows.by_expert)
+      if (std::round(group) >= 1) each += filled(group);
+    asked.filled_rows = std::max(asked.filled_rows, each);
+  }
+  const auto of = [&](double width, double depth, bool weight_gradient, const ProductFormat& format) {
+    const ProductFormat& used = format_of(item, format, choice, gpu);
+    asked.n = width, asked.k = depth, asked.weight_gradient = weight_gradient;
+    asked.relative_rate = used.relative_rate, asked.element_bytes = used.element_bytes;
+    return in_format(kernels_->grouped_s(asked, choice.grouped, gpu), used);
   };
-  ProductTime equal, each;
-  equal.add(one(m), groups);
-  if (!rows.spread_over(item)) return equal;
-  for (const double group : rows.by_expert)
-    if (std::round(group) >= 1) each.add(one(std::round(group)));
-  return each.sum_s() > equal.sum_s() ? each : equal;
+  if (item.pass == Pass::forward) return of(n, k, false, choice.forward);
+  ProductTime both = of(k, n, false, choice.input_gradients);
+  both.add(of(n, k, true, choice.weight_gradients));
+  return both;
+}
+
+double ItemTimes::attention_factor(Pass pass, AttentionKernels kernels, const DataSheet& gpu) const {
+  const auto [found, is_new] = attention_factors_.try_emplace({gpu.name, kernels, pass}, 1);
+  if (!is_new) return found->second;
+  const auto of = [&](const char* library) {
+    return kernels_->library_factor(pass == Pass::forward ? "attention_forward" : "attention_backward", library, gpu);
+  };
+  found->second = kernels == AttentionKernels::flash2  ? of("FlashAttention-2")
+                  : kernels == AttentionKernels::cudnn ? of("cuDNN")
+                                                       : std::sqrt(of("FlashAttention-2") * of("cuDNN"));
+  return found->second;
 }
 
 ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
                          const DataSheet& gpu) const {
-  if (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm)
-    return {.products = products(item, rows, choice, gpu)};
+  if (item.kernel == Kernel::gemm) return {.products = products(item, rows, choice, gpu)};
+  if (item.kernel == Kernel::grouped_gemm) return {.products = grouped(item, rows, choice, gpu)};
   const double attention_rate = item.precision == Precision::fp32 ? choice.fp32.relative_rate : choice.attention_rate;
   if (item.kernel == Kernel::attention && choice.attention == AttentionKernels::unfused) {
     const UnfusedAttention kept = unfused_attention(item, gpu);
     return {.products = {.wide_s = kept.products_s / attention_rate}, .memory_s = kept.memory_s};
   }
-  if (item.kernel == Kernel::attention) {
-    const auto [found, is_new] = attention_factors_.try_emplace({gpu.name, choice.attention, item.pass}, 1);
-    if (is_new)
-      found->second =
-          kernels_->library_factor(item.pass == Pass::forward ? "attention_forward" : "attention_backward",
-                                   choice.attention == AttentionKernels::flash2 ? "FlashAttention-2" : "cuDNN", gpu);
-    return {.attention_s = attention_time_s(item, gpu) / attention_rate * found->second};
-  }
+  if (item.kernel == Kernel::attention)
+    return {.attention_s =
+                attention_time_s(item, gpu) / attention_rate * attention_factor(item.pass, choice.attention, gpu)};
   const double bytes = item.bytes(rows.sum), count = item.rows.at(rows.sum);
   if (!(bytes > 0)) return {};
   const double width = static_cast<double>(item.dims[0]);  // 0 for flat buffers, which have no rows
@@ -113,7 +149,7 @@ ItemTime ItemTimes::item(const WorkItem& item, const BoundRows& rows, const Kern
 
 TimeBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {
   const std::string pass = to_string(item.pass);
-  const std::string op = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm ? "gemm"
+  const std::string op = item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm ? to_string(item.kernel)
                          : item.kernel == Kernel::attention                                 ? "attention_" + pass
                                                                                             : "";
   const std::int64_t points = kernels_->points(op, gpu);
@@ -124,6 +160,7 @@ TimeBasis ItemTimes::explain(const WorkItem& item, const DataSheet& gpu) const {
 
 MeasuredKinds ItemTimes::measured_on(const DataSheet& gpu) const {
   return {.products = kernels_->points("gemm", gpu) > 0,
+          .grouped = kernels_->points("grouped_gemm", gpu) > 0,
           .attention = kernels_->points("attention_forward", gpu) > 0,
           .memory = kernels_->points("", gpu) > 0};
 }

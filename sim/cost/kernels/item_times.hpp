@@ -30,7 +30,8 @@ ProductFormat product_format(NumberFormat format, const DataSheet& gpu);
 struct KernelChoice {
   KernelChoice() = default;
   /// Throws Error{usage} if the GPU lacks a format. Exception: without TF32, products of fp32 tensors run in fp32.
-  KernelChoice(const Precisions& precisions, AttentionKernels attention, const DataSheet& gpu);
+  /// `grouped`: the library of grouped products (StackSpec::grouped_products).
+  KernelChoice(const Precisions& precisions, AttentionKernels attention, std::string grouped, const DataSheet& gpu);
   /// The same with all products in 16 bits, as for embedding and output projection.
   KernelChoice in_16_bits() const;
   /// Whether any products of a pass have fewer than 16 bits.
@@ -38,8 +39,9 @@ struct KernelChoice {
 
   ProductFormat forward, input_gradients, weight_gradients;
   ProductFormat fp32 = {0.5, 4};  ///< of fp32 tensors, in every pass
-  AttentionKernels attention = AttentionKernels::flash2;
+  AttentionKernels attention = AttentionKernels::unnamed;
   double attention_rate = 1;
+  std::string grouped = {};  ///< library of grouped products; "" = unknown
 };
 
 /// Seconds of products by the bits of their format.
@@ -61,7 +63,7 @@ struct ItemTime {
 /// Which kinds of kernels were measured on processors like this GPU's: the same generation and number. Times of the
 /// other kinds are scaled from other GPUs by the data sheet.
 struct MeasuredKinds {
-  bool products = false, attention = false, memory = false;
+  bool products = false, grouped = false, attention = false, memory = false;
 };
 
 class ItemTimes {
@@ -69,7 +71,7 @@ class ItemTimes {
   explicit ItemTimes(std::shared_ptr<const KernelTimes> kernels) : kernels_(std::move(kernels)) {}
 
   /// Seconds of an item. Unequal groups of a grouped product never take less than equal ones. A backward product is two
-  /// products.
+  /// products: the gradients of the input and of the weights.
   ItemTime item(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice, const DataSheet& gpu) const;
   TimeBasis explain(const WorkItem& item, const DataSheet& gpu) const;
   MeasuredKinds measured_on(const DataSheet& gpu) const;
@@ -81,6 +83,10 @@ class ItemTimes {
  private:
   ProductTime products(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
                        const DataSheet& gpu) const;
+  /// Over attention_time_s. Kernels without a name: the geometric mean of the two libraries.
+  double attention_factor(Pass pass, AttentionKernels kernels, const DataSheet& gpu) const;
+  ProductTime grouped(const WorkItem& item, const BoundRows& rows, const KernelChoice& choice,
+                      const DataSheet& gpu) const;
   double product_s(double m, double n, double k, const ProductFormat& format, const DataSheet& gpu) const;
 
   std::shared_ptr<const KernelTimes> kernels_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cost/kernels/grouped_products.hpp"
 #include "sim/cost/kernels/memory_bound.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 #include "sim/statistics/intervals.hpp"
@@ -47,6 +48,7 @@ struct PointCount {
 
 struct KernelConstants {
   std::vector<ProductConstants> products;
+  GroupedConstants grouped = typical_grouped();
   std::vector<RowConstants> rows;
   std::vector<LibraryRow> libraries;
   std::vector<PointCount> counts;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "configs/files/data_sheet.hpp"
+#include "sim/cost/kernels/grouped_products.hpp"
 #include "sim/cost/kernels/wave_model.hpp"
 
 namespace wt {
@@ -16,6 +17,7 @@ struct KernelShape {
   bool causal = false;         ///< of attention
   double window = 0;           ///< of causal attention: the most keys that a query sees; 0 = all before it
   std::string implementation = {};  ///< the library; empty = unknown
+  bool weight_gradient = false;     ///< of a grouped product
 };
 
 struct KernelTask {
@@ -30,8 +32,16 @@ struct KernelTask {
   /// Its time depends on a library's factor (libraries.hpp), not only on its GPU's constants.
   bool is_attention() const { return shape.op.starts_with("attention_"); }
   bool is_bound_by_memory() const { return !is_product() && !is_grouped() && !is_attention(); }
-  /// The product of a gemm, or of one group of a grouped_gemm.
+  /// The product of a gemm.
   Product product() const { return {shape.m, shape.n, shape.k, relative_rate, element_bytes}; }
+  /// The products of a grouped_gemm.
+  GroupedProduct grouped() const {
+    GroupedProduct out = equal_groups(shape.groups, shape.m, shape.n, shape.k);
+    out.weight_gradient = shape.weight_gradient;
+    out.relative_rate = relative_rate;
+    out.element_bytes = element_bytes;
+    return out;
+  }
 };
 
 }  // namespace wt

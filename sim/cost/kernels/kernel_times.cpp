@@ -64,12 +64,14 @@ KernelTimes::Answer KernelTimes::time(const KernelTask& task) const {
 
 KernelTimes::Answer KernelTimes::answer(const KernelTask& task) const {
   return task.is_attention()         ? attention(task, false)
+         : task.is_grouped()         ? grouped(task, false)
          : task.is_bound_by_memory() ? row_by_row(task)
                                      : product(task, false);
 }
 
 KernelTimes::Answer KernelTimes::carried_over(const KernelTask& task) const {
   return task.is_attention()         ? attention(task, true)
+         : task.is_grouped()         ? grouped(task, true)
          : task.is_bound_by_memory() ? abstained("", "")
                                      : product(task, true);
 }
@@ -92,9 +94,21 @@ KernelTimes::Answer KernelTimes::product(const KernelTask& task, bool another) c
   const bool same = model->gpu().name == task.gpu.name;
   const bool near = as_many_processors(model->gpu(), task.gpu);
   Answer out;
-  out.regime = task.is_grouped() ? task.shape.op : same ? product_regime(task) : near ? kNearProducts : kFarProducts;
-  out.seconds = model->predict(task.product(), task.gpu, near) * task.shape.groups;
+  out.regime = same ? product_regime(task) : near ? kNearProducts : kFarProducts;
+  out.seconds = model->predict(task.product(), task.gpu, near);
   out.evidence = same ? Evidence::published : Evidence::derived;
+  return out;
+}
+
+KernelTimes::Answer KernelTimes::grouped(const KernelTask& task, bool as_unknown) const {
+  const std::string library = as_unknown ? "" : task.shape.implementation;
+  const bool known = knows_library(constants_.grouped, library);
+  Answer out;
+  out.regime = task.shape.op + (task.shape.weight_gradient ? ", weight gradient"
+                                : known                    ? ", library measured"
+                                                           : ", library never measured");
+  out.seconds = grouped_s(task.grouped(), library, task.gpu);
+  out.evidence = known && points(task.shape.op, task.gpu) > 0 ? Evidence::published : Evidence::derived;
   return out;
 }
 

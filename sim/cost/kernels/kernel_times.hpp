@@ -1,8 +1,8 @@
 // Time of one kernel on a GPU, from published times. Products follow the wave model, corrected by its residuals at
-// similar shapes; grouped products are estimated group by group. Attention follows its shape and the library's factor;
-// kernels that pass through memory follow their bytes. A GPU without constants of its own uses those of the nearest
-// GPU. sim/fit makes the constants from all measurements. `windtunnel validate kernels` leaves some out to measure the
-// error.
+// similar shapes. Grouped products follow their FLOPs and bytes (grouped_products.hpp) and, as attention, the library's
+// factor; kernels that pass through memory follow their bytes. A GPU without constants of its own uses those of the
+// nearest GPU. sim/fit makes the constants from all measurements. `windtunnel validate kernels` leaves some out to
+// measure the error.
 #pragma once
 #include <map>
 #include <optional>
@@ -38,6 +38,10 @@ class KernelTimes {
   /// generation has the factor of cuDNN, which is written for each GPU, on the nearest generation with measurements of
   /// cuDNN.
   double library_factor(const std::string& op, const std::string& library, const DataSheet& gpu) const;
+  /// Seconds of a grouped product by this library; "" = unknown.
+  double grouped_s(const GroupedProduct& product, const std::string& library, const DataSheet& gpu) const {
+    return grouped_time_s(product, gpu, constants_.grouped, library);
+  }
   /// Seconds of a kernel that passes through memory row by row, of any library. `op`: its name in tables, "" = in no
   /// table.
   double by_rows_s(const RowKernel& kernel, const std::string& op, const DataSheet& gpu) const;
@@ -51,6 +55,7 @@ class KernelTimes {
  private:
   Answer answer(const KernelTask& task) const;  ///< without interval
   Answer product(const KernelTask& task, bool another) const;
+  Answer grouped(const KernelTask& task, bool as_unknown) const;
   Answer attention(const KernelTask& task, bool as_unknown) const;
   Answer row_by_row(const KernelTask& task) const;
 

@@ -21,16 +21,14 @@ constexpr std::array<double, 3> kSplits = {1, 2, 4};  // splits of k, if tiles a
 
 }  // namespace
 
-CountedWaves::CountedWaves(const Product& p, const DataSheet& gpu, double groups)
-    : memory_s_(groups * p.bytes() / gpu.memory_Bps) {
+CountedWaves::CountedWaves(const Product& p, const DataSheet& gpu) : memory_s_(p.bytes() / gpu.memory_Bps) {
   static_assert(kTiles.size() * kSplits.size() == std::tuple_size_v<decltype(tilings_)>);
   const auto processors = static_cast<double>(gpu.processors);
   const double processor_flops = gpu.flops * p.relative_rate / processors;
   std::size_t at = 0;
   for (const Tile& tile : kTiles)
-    for (const double split : kSplits) {
-      const double parts = groups > 1 ? 1 : split;
-      const double tiles = groups * std::ceil(p.m / tile.rows) * std::ceil(p.n / tile.columns) * parts / processors;
+    for (const double parts : kSplits) {
+      const double tiles = std::ceil(p.m / tile.rows) * std::ceil(p.n / tile.columns) * parts / processors;
       tilings_[at++] = {std::ceil(tiles), std::max(1.0, tiles),
                         2 * tile.rows * tile.columns * (p.k / parts) / processor_flops,
                         // Each part is written and read once more, in fp32.
@@ -50,8 +48,8 @@ double CountedWaves::seconds(const WaveConstants& c) const {
 
 WaveConstants typical_wave() { return {3e-6, 1e-6, 0.87, 0.7, {0.5, 0.62, 0.68, 0.75}, 1e-6, 2.5}; }
 
-double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants, double groups) {
-  return CountedWaves(product, gpu, groups).seconds(constants);
+double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants) {
+  return CountedWaves(product, gpu).seconds(constants);
 }
 
 }  // namespace wt

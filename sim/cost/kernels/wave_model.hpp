@@ -33,7 +33,7 @@ constexpr std::size_t kWaveConstants = 10;
 /// The waves of a product in each tiling. They do not depend on the constants, so a fit counts them once.
 class CountedWaves {
  public:
-  CountedWaves(const Product& product, const DataSheet& gpu, double groups = 1);
+  CountedWaves(const Product& product, const DataSheet& gpu);
   double seconds(const WaveConstants& constants) const;
 
  private:
@@ -46,9 +46,8 @@ class CountedWaves {
   double memory_s_ = 0;
 };
 
-/// Seconds of this product, never faster than the data sheet's FLOP/s or bandwidth. `groups`: as many such products in
-/// one launch. Each is rounded up to whole tiles, waves have the tiles of all, and k is not split.
-double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants, double groups = 1);
+/// Seconds of this product, never faster than the data sheet's FLOP/s or bandwidth.
+double wave_time_s(const Product& product, const DataSheet& gpu, const WaveConstants& constants);
 
 /// Values between those of A100 and H100: the start of a fit.
 WaveConstants typical_wave();

@@ -9,6 +9,25 @@
 
 namespace wt {
 
+double outside_by_formula(const StackSpec& stack, std::int64_t gpus) {
+  constexpr double kMiB = 1 << 20, kContext = 0.6 * (1 << 30);
+  if (gpus == 1) return kContext;
+  constexpr double kChannels = 24, kSendChannels = 32, kOfNode = 8, kPipelinePeers = 2;
+  constexpr double kRing = 12 * kChannels, kTree = 6 * kChannels, kNvls = 256, kNetwork = 2 * 9.2 * kChannels;
+  constexpr double kSends = 16 * 0.5 * kChannels + kPipelinePeers * 12 * kSendChannels;
+  const bool nodes = static_cast<double>(gpus) > kOfNode;
+  const double data = kRing + kTree + kNvls + (nodes ? kNetwork : 0);
+  const double model = stack.memory.resident_weights ? kRing + kNvls + kSends : 0;
+  return kContext + (data + model) * kMiB;
+}
+
+double OutsideMemory::outside_relative(const StackSpec& stack, std::int64_t gpus) {
+  constexpr std::int64_t kNode = 8;
+  if (gpus == 1) return 1;
+  const std::int64_t said = gpus > 0 ? gpus : kNode;
+  return outside_by_formula(stack, said) / outside_by_formula({}, kNode);
+}
+
 OutsideMemory OutsideMemory::without(const std::string& origin) const {
   std::vector<Known> rest;
   for (const Known& k : known_)
@@ -29,16 +48,16 @@ double OutsideMemory::log_bytes(const std::string& stack, bool alone, const std:
   return mean(own);
 }
 
-MemoryForecast OutsideMemory::of_stack(const std::string& stack, std::int64_t gpus) const {
+MemoryForecast OutsideMemory::of_stack(const StackSpec& stack, std::int64_t gpus) const {
   const bool alone = gpus == 1;
   std::vector<LogError> errors;
   std::size_t own = 0;
   for (const Known& k : known_) {
     if (k.alone != alone) continue;
     errors.push_back({k.origin, k.log_bytes - log_bytes(k.stack, alone, k.origin)});
-    own += k.stack == stack ? 1 : 0;
+    own += k.stack == stack.name ? 1 : 0;
   }
-  const double bytes = std::exp(log_bytes(stack, alone));
+  const double bytes = outside_relative(stack, gpus) * std::exp(log_bytes(stack.name, alone));
   const auto [low, high] = log_interval(errors);
   const Evidence evidence = errors.empty()          ? Evidence::assumed
                             : own >= kFewestOrigins ? Evidence::published

@@ -15,8 +15,12 @@ class StackMemory {
   MemoryForecast of(MemoryOf kind, const LiveMemory& live) const { return allocator_.of(kind, live); }
   /// CUDA context, loaded kernels and NCCL's buffers.
   const MemoryForecast& outside() const { return outside_; }
-  /// Memory as the driver counts it, which has to fit on the GPU.
-  MemoryForecast process(const LiveMemory& live) const { return together(of(MemoryOf::peak_reserved, live), outside_); }
+  /// Memory as the driver counts it, which has to fit on the GPU. `buffers`: the dispatcher's (dispatcher_bytes).
+  MemoryForecast process(const LiveMemory& live, double buffers) const {
+    MemoryForecast out = together(of(MemoryOf::peak_reserved, live), outside_);
+    for (double* bytes : {&out.bytes, &out.low, &out.high}) *bytes += buffers;
+    return out;
+  }
 
  private:
   AllocatorMemory allocator_;
@@ -30,7 +34,7 @@ struct StackMemories {
 
   /// For a run on this many GPUs.
   StackMemory of(const StackSpec& stack, std::int64_t gpus) const {
-    return {allocator.of_stack(stack), outside.of_stack(stack.name, gpus)};
+    return {allocator.of_stack(stack), outside.of_stack(stack, gpus)};
   }
 };
 void to_json(nlohmann::json& json, const StackMemories& memories);

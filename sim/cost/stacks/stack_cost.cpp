@@ -53,7 +53,7 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
       times_(std::move(times)),
       machine_(machine_of(cluster)),
       sheet_(sheet_of(cluster)),
-      choice_(precisions, use_.traits.attention, sheet_) {
+      choice_(precisions, use_.traits.attention, use_.traits.grouped_products, sheet_) {
   times_.collectives->check_fabric(machine_);
   measured_ = times_.items->measured_on(sheet_);
   traits_ = {.separate_reduce_group = use_.traits.separate_reduce_group,
@@ -133,7 +133,8 @@ TimeEstimate StackCost::item_of(const WorkItem& item, const BoundRows& rows, boo
     if (auto found = times_.measured->find(item, rows)) return *found *= use_.constants[factor_of(item.kernel)];
   const ItemTime time = times_.items->item(item, rows, wide ? choice_.in_16_bits() : choice_, sheet_);
   const C memory = item.kernel == Kernel::adamw ? C::optimizer : C::memory;
-  TimeEstimate sum = estimate(use_.constants.seconds(time.products), root_of(measured_.products));
+  const bool products = item.kernel == Kernel::grouped_gemm ? measured_.grouped : measured_.products;
+  TimeEstimate sum = estimate(use_.constants.seconds(time.products), root_of(products));
   sum += estimate(time.attention_s * use_.constants[C::attention], root_of(measured_.attention));
   sum += estimate(time.memory_s * use_.constants[memory], root_of(measured_.memory));
   if (const auto own = narrowed ? std::nullopt : own_.of(item)) {

@@ -33,6 +33,7 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
           .chip = chip_of(gpu),
           .balanced_stages = stack.balanced_stages,
           .attention = stack.attention,
+          .grouped_products = stack.grouped_products,
           .factors = stack.step,
           .separate_reduce_group = stack.separate_reduce_group,
           .sync_points = stack.sync_points};

@@ -57,7 +57,8 @@ struct StepConstants {
 struct StepTraits {
   std::string stack, chip;
   bool balanced_stages = false;  ///< stages with embedding or output projection have fewer layers
-  AttentionKernels attention = AttentionKernels::flash2;
+  AttentionKernels attention = AttentionKernels::unnamed;
+  std::string grouped_products = {};           ///< StackSpec::grouped_products
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< used by the replay only
   SyncPoints sync_points = SyncPoints::experts;

@@ -190,7 +190,9 @@ Op BlockOps::head() const {
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
   const double others = in_turn ? 0 : more * sizes_.logits;  // the other losses' logits, kept from forward to backward
-  o.transient = {fixed(sizes_.logits + sizes_.x - weight_gradient + others),
+  // With the loss in pieces, the second piece's logits are made while the first one's weight gradient is held.
+  const double first_piece = sizes_.chunked_loss ? sizes_.head_weight : -weight_gradient;
+  o.transient = {fixed(sizes_.logits + sizes_.x + first_piece + others),
                  fixed(sizes_.logit_gradient + sizes_.x +
                        std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};

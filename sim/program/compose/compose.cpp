@@ -202,6 +202,7 @@ ProgramOptions program_options(const RunSpec& run, const Microbatches& sequences
   ProgramOptions options = program_options(run.seq, sequences, run.precision, run.device == DeviceKind::cpu);
   options.precisions = run.precisions;
   if (run.pure_reduction) options.gradient_bytes = 2;
+  options.loss_chunks = run.loss_chunks;
   options.optimizer = run.optimizer.kind;
   options.offload_fraction = run.optimizer.offload_fraction;
   if (run.lora) options.lora = adapter_shape(run.model, *run.lora);

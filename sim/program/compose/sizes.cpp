@@ -149,7 +149,7 @@ void Sizes::attention_sizes(const Block& b) {
   const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
   const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // byte masks after attention and FFN
   attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + residual + qkv + variants + output + core +
-              exchanged + masks + probabilities + low(false) + low(true);
+              exchanged + masks + probabilities + low(false) + low(true) + b.facts.kept_inputs * x;
   attention_kept = (qkv + x) / 2 + output + softmax;
 }
 
@@ -192,7 +192,9 @@ void Sizes::expert_sizes(const Block& b) {
   gate_forward = per_row(ffn * b.gate_forward());
   gate_backward = per_row(ffn * b.gate_backward());
   experts_output_saved = b.frozen ? Amount{} : activated;
-  experts_kept = {gate_up.fixed / 2, gate_up.per_row / 2};
+  // Recompute of `products` keeps what was exchanged; a rank that has all experts keeps nothing of them, because the
+  // list of kept ops has no grouped products.
+  experts_kept = b.layout.expert == 1 ? Amount{} : Amount{gate_up.fixed / 2, gate_up.per_row / 2};
   experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
   experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};
   const double local_experts = b.moe ? as_double(b.layout.slots_per_rank(b.model)) : 0;
@@ -202,8 +204,13 @@ void Sizes::expert_sizes(const Block& b) {
 
 void Sizes::head_sizes(const Block& b) {
   const double vocab = as_double(b.model.vocab);
-  logits = tokens * vocab * std::max(word, b.facts.logit_bytes);
-  logit_gradient = tokens * vocab * word;
+  const std::int64_t pieces =
+      b.facts.loss_chunks == kLigerChunks
+          ? liger_chunks(static_cast<std::int64_t>(tokens), b.model.vocab, b.model.d_model)
+          : std::min<std::int64_t>(b.facts.loss_chunks, std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens)));
+  chunked_loss = pieces > 1;
+  logits = tokens * vocab * std::max(word, b.facts.logit_bytes) / as_double(pieces);
+  logit_gradient = tokens * vocab * word / as_double(pieces);
   head_weight = vocab * b.d * word;
 }
 

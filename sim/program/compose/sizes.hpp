@@ -44,7 +44,8 @@ struct Sizes {
   double heads;                ///< output of the attention kernel
   double core_made;            ///< outputs of the attention kernel: its result, and logsumexp or scores
   double core;                 ///< the part of `core_made` that only its backward needs: recompute of the core drops it
-  // Kept under recompute of `products`: everything saved, except half of the second products' outputs.
+  // Kept under recompute of `products`: everything saved, except half of the second products' outputs, and of experts on
+  // the same rank nothing.
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;
@@ -59,6 +60,7 @@ struct Sizes {
   Amount experts_activation;    ///< the part of `experts_saved` after the first product
   double logits;                ///< (tokens, vocab) with copies and gradients
   double logit_gradient;        ///< like `logits`, in the compute type
+  bool chunked_loss;            ///< `logits` are those of one piece of the tokens (MemoryFacts::loss_chunks)
   double
       head_weight;  ///< gradient temporary of the output projection; 0, like the next three, if products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights

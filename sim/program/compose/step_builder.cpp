@@ -80,8 +80,12 @@ double StepBuilder::over_groups(std::int64_t (*elements)(const ModelSpec&, const
   return as_double(sum);
 }
 
+double StepBuilder::kept_elements() const {
+  return over_groups(options_.memory.whole_states ? group_elements : state_elements);
+}
+
 void StepBuilder::add_states() {
-  const double base = over_groups(state_elements), adapters = adapter_elements(), trained = trained_elements(),
+  const double base = kept_elements(), adapters = adapter_elements(), trained = trained_elements(),
                here = 1 - options_.offload_fraction, moment = bytes_of(options_.precisions.moments) / 4,
                two_moments = (options_.memory.optimizer_bytes - 4) * moment;
   program_.resident.push_back(
@@ -102,6 +106,12 @@ void StepBuilder::add_framework_buffers() {
       for (Group group : {Group::dense, Group::expert})
         elements += as_double(group_elements(model_, layout_, group, part_.layers.front()));
     program_.resident.push_back({"dummy gradients", fixed(elements * sizes_.word), true});
+  }
+  if (facts.product_workspace_bytes > 0) {
+    constexpr double kMoreForGrouped = 4;
+    const bool grouped = model_.experts > 0 && facts.grouped_products;
+    program_.resident.push_back(
+        {"product workspaces", fixed(facts.product_workspace_bytes * (grouped ? 1 + kMoreForGrouped : 1))});
   }
   if (facts.late_reuse && sequence() && layout_.pipeline == 1) {
     // A layer gathers the inputs of two products. The allocator reuses such a buffer only when the GPU is done with the

@@ -54,10 +54,12 @@ class StepBuilder : protected OpFactory {
 
   /// Sum of a size over all groups of this rank.
   double over_groups(std::int64_t (*elements)(const ModelSpec&, const Layout&, Group, std::int64_t)) const;
+  /// Elements of the model whose optimizer state this rank keeps.
+  double kept_elements() const;
   /// Elements of this rank's adapters; 0 if the model itself is trained.
   double adapter_elements() const;
   /// Elements whose moments this rank keeps: of the model, or of its adapters.
-  double trained_elements() const { return frozen() ? adapter_elements() : over_groups(state_elements); }
+  double trained_elements() const { return frozen() ? adapter_elements() : kept_elements(); }
   /// Master copies, moments of what is trained, adapters in the compute type, and their gradients.
   void add_states();
   /// Before the first microbatch: casts the adapters to the compute type from their masters, which every rank has.

@@ -16,8 +16,8 @@ struct LiveMemory {
 /// Splits the peak of a program's replay.
 LiveMemory live_memory(const Program& program, double peak_bytes);
 
-/// Either the class with the most memory of all, or the first stage's.
-enum class Ranks { all, first_stage };
+/// The class with the most memory of all, the first class of the first stage, or the last class of the last one.
+enum class Ranks { all, first_stage, last_stage };
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks = Ranks::all);
 
 /// Number of microbatches that reach every state of the buffers; further ones repeat them.
