@@ -20,6 +20,7 @@
 #include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/ops/op_cost.hpp"
 #include "sim/cost/stacks/step_intervals.hpp"
+#include "sim/program/memory/memory_moments.hpp"
 #include "sim/replay/replay.hpp"
 
 namespace wt {
@@ -55,7 +56,7 @@ struct SearchProblem {
 /// Peak memory of one rank.
 struct StepMemory {
   LiveMemory live;
-  std::map<std::string, double> parts;  ///< live memory by buffer
+  std::vector<MemoryMoment> moments;  ///< of the same rank, in each part of the step
   MemoryForecast allocated, reserved;
   MemoryForecast process;                           ///< reserved memory, plus memory outside of the allocator
   double accepted_risk = SearchSpec{}.memory_risk;  ///< SearchSpec::memory_risk

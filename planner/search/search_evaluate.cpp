@@ -134,7 +134,7 @@ MemoryForecast process_of(const SearchProblem& problem, const Layout& layout, co
 
 /// Memory of the stage whose process needs the most. Stops early when `enough` returns true for the highest peak so
 /// far.
-StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
+StepMemory live_step_memory(const SearchProblem& problem, const Layout& given, bool with_moments,
                             const std::function<bool(double peak_bytes)>& enough) {
   const Layout layout = with_stack_chunks(problem, given);
   const Microbatches all = sequences_of(problem, layout);
@@ -150,14 +150,13 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
   double most = -1, peak = 0;
   for (std::int64_t stage = 0; stage < layout.pipeline; ++stage) {
     for (const Program& program : build_stages(problem.model, layout, options, stage, stage + 1)) {
-      MemoryReplay replay = replay_memory(program, rows);
-      const LiveMemory live = live_memory(program, replay.peak_bytes);
+      const LiveMemory live = live_memory(program, replay_memory(program, rows).peak_bytes);
       peak = std::max(peak, live.peak());
       const double needs = process_of(problem, layout, live).quantile(1 - out.accepted_risk);
       if (needs <= most) continue;
       most = needs;
       out.live = live;
-      out.parts = std::move(replay.at_peak);
+      if (with_moments) out.moments = memory_moments(program, rows);
     }
     if (enough(peak)) {
       out.live = {0, peak};
@@ -170,7 +169,7 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given,
 }  // namespace
 
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
-  StepMemory out = live_step_memory(problem, layout, [](double) { return false; });
+  StepMemory out = live_step_memory(problem, layout, true, [](double) { return false; });
   const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
@@ -188,7 +187,7 @@ double needed_bytes(const SearchProblem& problem, const Layout& layout) {
            std::min(kept.quantile(probability) - kept.bytes, dynamic.quantile(probability) - dynamic.bytes);
   };
   const LiveMemory live =
-      live_step_memory(problem, layout, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
+      live_step_memory(problem, layout, false, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
   return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak())
                                                          : process_of(problem, layout, live).quantile(probability);
 }

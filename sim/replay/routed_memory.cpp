@@ -1,6 +1,7 @@
 #include "sim/replay/routed_memory.hpp"
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "sim/program/memory/memory_replay.hpp"
@@ -31,6 +32,12 @@ LiveMemory routed_memory(const StepProgram& step, const RoutingSource& routing, 
     if (own.peak() > most.peak()) most = own;
   }
   return most;
+}
+
+RowsBound rows_of_rank(const Program& program, const Layout& layout, const RoutingSource& routing, std::int64_t rank) {
+  const auto table = std::make_shared<RoutingTable>(routing, layout, program.layers, program.microbatches, 0,
+                                                    std::vector{layout.row_rank(rank) / layout.expert});
+  return [table, rank](int microbatch, int layer) { return table->rows(microbatch, layer, rank); };
 }
 
 }  // namespace wt

@@ -11,4 +11,8 @@ namespace wt {
 /// peak (StepProgram::to_peak).
 LiveMemory routed_memory(const StepProgram& step, const RoutingSource& routing, Ranks ranks);
 
+/// The rows that one rank receives in the first step, for replays of its memory. `program` is of its class; the routing
+/// must outlive the result.
+RowsBound rows_of_rank(const Program& program, const Layout& layout, const RoutingSource& routing, std::int64_t rank);
+
 }  // namespace wt

@@ -349,7 +349,7 @@ TEST_CASE("times of a stack that nobody measured are derived") {
   };
   const StackCost& known = cost("hgx-h100", "torchtitan");
   const test::TempDirectory folder;
-  test::write_bytes(folder / "unknown.yaml", "name: unknown\nlayouts: all\n");
+  test::write_bytes(folder / "unknown.yaml", "name: unknown\nlayouts: all\nsource: none\n");
   const StackCost unknown_stack = test::stack_cost(cluster("hgx-h100"), (folder / "unknown.yaml").string());
   CHECK(evidence(known, Evidence::published) == Approx(1));
   CHECK(evidence(unknown_stack, Evidence::derived) == Approx(1));

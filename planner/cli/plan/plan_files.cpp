@@ -7,6 +7,7 @@
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/json_parts.hpp"
+#include "planner/cli/parts/memory_tables.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/policy_report.hpp"
@@ -235,7 +236,7 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
         {"needed_bytes", plan.memory.needed()},
         {"out_of_memory", plan.memory.process.exceeds(plan.memory_limit_bytes)},
         {"accepted_out_of_memory", plan.memory.accepted_risk},
-        {"at_peak", plan.memory.parts}}},
+        {"moments", moments_json(plan.memory.moments)}}},
       {"routing",
        {{"imbalance_mean", plan.imbalance}, {"imbalance_p99", plan.imbalance_p99}, {"placement", plan.placement_note}}},
       {"drift", drift_json(plan)},

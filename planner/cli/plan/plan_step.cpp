@@ -6,6 +6,7 @@
 
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
+#include "planner/cli/parts/memory_tables.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 #include "reports/render/chrome_trace.hpp"
@@ -15,8 +16,6 @@ namespace wt {
 namespace {
 
 constexpr std::size_t kShownOps = 10;
-constexpr double kShownPart_bytes = 0.05 * kGiB_bytes;  // smaller buffers are summed in one row
-
 constexpr double kJoined = 0.003;  // share of the step: ops with smaller gaps become one bar
 
 /// Forward, backward including recompute, or the end of the step.
@@ -103,25 +102,6 @@ Chart layers_chart(const StepTimeline& timeline, std::int64_t layers, bool forwa
   return chart;
 }
 
-struct MemoryPart {
-  std::string text, use;
-  double bytes = 0;
-};
-
-/// The buffers at the peak and the rest of the process's memory, the largest first.
-std::vector<MemoryPart> memory_parts(const StepMemory& m) {
-  std::vector<MemoryPart> parts;
-  for (const auto& [name, bytes] : m.parts) {
-    const BufferWords words = buffer_words(name);
-    parts.push_back({words.text, to_string(words.kind), bytes});
-  }
-  for (const auto& [text, bytes] : {std::pair{"gaps between blocks", m.reserved.bytes - m.live.peak()},
-                                    {"CUDA context and NCCL", m.process.bytes - m.reserved.bytes}})
-    if (bytes > 0) parts.push_back({text, "outside of tensors", bytes});
-  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  return parts;
-}
-
 Chart memory_chart(const std::vector<MemoryPart>& parts, double limit_bytes) {
   Chart chart{.kind = ChartKind::stacked_bar,
               .title = "At the peak",
@@ -129,30 +109,12 @@ Chart memory_chart(const std::vector<MemoryPart>& parts, double limit_bytes) {
               .labels = {"a rank"},
               .line = ReferenceLine{limit_bytes / kGiB_bytes, "limit"},
               .horizontal = true};
-  std::vector<std::string> uses;
-  for (std::size_t kind = 0; kind < kMemoryUseKinds; ++kind)
-    uses.push_back(to_string(static_cast<MemoryUseKind>(kind)));
-  uses.emplace_back("outside of tensors");
-  for (const std::string& use : uses) {
+  for (const std::string& use : memory_uses()) {
     double bytes = 0;
     for (const MemoryPart& part : parts) bytes += part.use == use ? part.bytes : 0;
     if (bytes > 0) chart.series.push_back({.name = use, .values = {bytes / kGiB_bytes}});
   }
   return chart;
-}
-
-Cell GiB(double bytes) { return {bytes / kGiB_bytes, fmt::format("{:.2f}", bytes / kGiB_bytes)}; }
-
-Table memory_table(const std::vector<MemoryPart>& parts) {
-  Table table{.title = "What it is", .columns = {"memory", "for", numeric("at the peak", "GiB")}};
-  double others = 0;
-  for (const MemoryPart& part : parts)
-    if (part.bytes >= kShownPart_bytes)
-      table.rows.push_back({part.text, part.use, GiB(part.bytes)});
-    else
-      others += part.bytes;
-  if (others > 0) table.rows.push_back({"all others", "", GiB(others)});
-  return table;
 }
 
 }  // namespace
@@ -193,9 +155,10 @@ Section memory_section(const PlanInputs& inputs, const Plan& plan) {
                         format_bytes(m.live.peak()), format_bytes(plan.memory_limit_bytes)));
   if (inputs.memory) s.paragraphs.push_back(memory_sentence(inputs, plan) + ".");
   s.paragraphs.back() += fmt::format(" Routing load is at p99 over {}.", p99_basis(inputs));
-  const std::vector<MemoryPart> parts = memory_parts(m);
+  const std::vector<MemoryPart> parts = memory_parts(m.moments, m.reserved.bytes, m.process.bytes);
   s.items.push_back(memory_chart(parts, plan.memory_limit_bytes));
-  s.items.push_back(memory_table(parts));
+  s.items.push_back(memory_parts_table(parts));
+  s.items.push_back(memory_moments_table(m.moments));
   return s;
 }
 

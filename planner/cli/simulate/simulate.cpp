@@ -11,6 +11,7 @@
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/simulate/simulate_report.hpp"
 #include "reports/render/chrome_trace.hpp"
+#include "reports/render/memory_snapshot.hpp"
 #include "reports/render/write.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
@@ -19,6 +20,7 @@
 #include "sim/program/memory/choose_microbatch.hpp"
 #include "sim/program/routing/named_routing.hpp"
 #include "sim/program/timeline_json.hpp"
+#include "sim/replay/routed_memory.hpp"
 
 namespace wt {
 namespace {
@@ -29,13 +31,17 @@ struct Options {
   bool allow_assumed = false, json = false;
 };
 
-void write_folder(const SimulatedRun& step, const Report& report, const std::filesystem::path& folder) {
+/// `snapshot`: memory_snapshot() of the rank of fullest_memory().
+void write_folder(const SimulatedRun& step, const Report& report, const std::string& snapshot,
+                  const std::filesystem::path& folder) {
   nlohmann::json timelines = nlohmann::json::array();
   for (const StepTimeline& t : step.replay.timelines) timelines.push_back(to_json(t));
   write_file_atomically(folder / "timeline.json", timelines.dump() + "\n");
   write_file_atomically(folder / "trace.json", chrome_trace({{"predicted", step.replay.timelines}}));
+  write_file_atomically(folder / "memory.pickle", snapshot);
   for (const auto& file : write_report(report, folder, "report")) fmt::print(stderr, "wrote {}\n", file.string());
-  fmt::print(stderr, "wrote {}\nwrote {}\n", (folder / "timeline.json").string(), (folder / "trace.json").string());
+  for (const char* name : {"timeline.json", "trace.json", "memory.pickle"})
+    fmt::print(stderr, "wrote {}\n", (folder / name).string());
 }
 
 void simulate(const Options& o) {
@@ -73,10 +79,17 @@ void simulate(const Options& o) {
     step.balanced_s = simulated(*even.source).replay.step_s;
   }
 
+  const std::int64_t fullest = fullest_memory(step).rank;
+  const Program& program = step.programs.programs.at(
+      static_cast<std::size_t>(step.programs.class_of_rank.at(static_cast<std::size_t>(fullest))));
+  const RowsBound rows = rows_of_rank(program, step.run.layout, *routing, fullest);
+  step.moments = memory_moments(program, rows);
+
   Report report = simulate_report(step);
   report.provenance =
       provenance({{"run", o.run}, {"cluster", o.cluster}, {"times", times.basis}, {"routing", step.routing}});
-  if (!o.output.empty()) write_folder(step, report, o.output);
+  if (!o.output.empty())
+    write_folder(step, report, memory_snapshot(program, replay_memory(program, rows, true)), o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);
   if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));
@@ -102,7 +115,7 @@ void add_simulate(CLI::App& app) {
               "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or 'balanced'; default: "
               "trained, as models train that are balanced as this one")
       .one_a_mention();
-  command.option("-o,--output", o->output, "Folder for report, timeline.json and trace.json (for Perfetto)");
+  command.option("-o,--output", o->output, "Folder for report, timeline.json, trace.json (for Perfetto) and memory.pickle (for PyTorch's memory viewer)");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");
 }

@@ -9,6 +9,7 @@
 #include "configs/base/quantity.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
+#include "planner/cli/parts/memory_tables.hpp"
 #include "planner/cli/parts/relatives.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
@@ -120,7 +121,8 @@ nlohmann::json payload(const SimulatedRun& step) {
               {"usable_bytes", fullest.usable_bytes},
               {"out_of_memory", fullest.runs_out()},
               {"ops", ops},
-              {"memory", memory}});
+              {"memory", memory},
+              {"memory_moments", moments_json(step.moments)}});
   return out;
 }
 
@@ -142,7 +144,7 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
     const auto c = static_cast<std::size_t>(step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]);
     const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
     const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
-    const MemoryUse own{live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
+    const MemoryUse own{t.rank, live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
                         step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout))
                                     : as_live(live),
                         node.usable_memory_bytes};
@@ -210,6 +212,11 @@ Report simulate_report(const SimulatedRun& step) {
   if (step.features) report.sections.back().items.push_back(relatives_table(*step.features));
   report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
+  if (step.memory) {
+    report.sections.back().items.push_back(
+        memory_parts_table(memory_parts(step.moments, fullest.reserved.bytes, fullest.process.bytes)));
+    report.sections.back().items.push_back(memory_moments_table(step.moments));
+  }
   for (const StepTimeline& t : r.timelines)
     if (t.rank == r.critical_rank && t.ops.size() <= kMostDrawnOps)
       report.sections.push_back(

@@ -9,6 +9,7 @@
 #include "reports/model/report.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/stacks/measured_runs.hpp"
+#include "sim/program/memory/memory_moments.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {
@@ -22,12 +23,14 @@ struct SimulatedRun : SimulatedStep {
   double balanced_s = 0;                 ///< the step with balanced loads, where the run gives no routing; otherwise 0
   std::optional<RunFeatures> features;   ///< none on a host whose ranks share cores
   std::vector<std::string> collectives;  ///< collective_basis(), for times that rest on profiles of GPUs
+  std::vector<MemoryMoment> moments;     ///< of the rank of fullest_memory()
 };
 
 /// Highest memory of any simulated rank in the step's timelines, bytes.
 double peak_bytes(const SimulatedRun& step);
 /// Memory of one rank.
 struct MemoryUse {
+  std::int64_t rank = 0;
   LiveMemory live;
   MemoryForecast allocated, reserved;
   MemoryForecast process;   ///< reserved memory plus memory outside the allocator

@@ -17,9 +17,13 @@ struct Numbered {
 
 class Replayer {
  public:
-  Replayer(const Program& program, const RowsBound& rows)
-      : program_(program), rows_(rows), ops_(unroll(program)), places_(program.microbatches, program.layers) {
-    places_.number("transient");  // it is the first name: kTransient
+  Replayer(const Program& program, const RowsBound& rows, bool with_events)
+      : program_(program),
+        rows_(rows),
+        with_events_(with_events),
+        ops_(unroll(program)),
+        places_(program.microbatches, program.layers) {
+    places_.number(kTransientName);  // it is the first name: kTransient
     for (const OpInstance& instance : ops_) {
       places_.add_layer(instance.layer);
       const auto [entry, fresh] = numbered_.try_emplace(instance.op);
@@ -35,7 +39,9 @@ class Replayer {
   }
 
   MemoryReplay run() {
+    std::size_t block = places_.size() + ops_.size();  // after the ops' buffers and what they need while they run
     for (const Buffer& buffer : program_.resident) {
+      record(-1, buffer.name, block++, buffer.bytes.at(0));
       out_.resident_bytes += buffer.bytes.at(0);
       by_name_[places_.number(buffer.name)] += buffer.bytes.at(0);
     }
@@ -56,11 +62,17 @@ class Replayer {
  private:
   static constexpr double kNotLive = -1;
   static constexpr std::size_t kTransient = 0;
+  static constexpr const char* kTransientName = "transient";
 
   double bound(const Amount& amount, const OpInstance& instance) const {
     const bool inside = instance.microbatch >= 0 && instance.layer >= 0;
     return amount.at(amount.per_row != 0 && inside ? rows_(instance.microbatch, instance.layer) : 0);
   }
+
+  void record(int op, const std::string& buffer, std::size_t block, double bytes) {
+    if (with_events_ && bytes != 0) out_.events.push_back({op, buffer, block, bytes});
+  }
+  std::size_t block_of_run(int op) const { return places_.size() + static_cast<std::size_t>(op); }
 
   double transient_of(const OpInstance& instance) const {
     double highest = 0;
@@ -75,19 +87,23 @@ class Replayer {
     for (std::size_t a = 0; a < op.allocates.size(); ++a) {
       const double bytes = bound(op.allocates[a].bytes, instance);
       const std::size_t name = numbered_of_[static_cast<std::size_t>(i)]->allocates[a];
-      double& live = live_of_[places_.at(name, instance.microbatch, instance.layer)];
+      const std::size_t place = places_.at(name, instance.microbatch, instance.layer);
+      double& live = live_of_[place];
       if (live != kNotLive)
         throw_usage("step program: {} allocates {}, which is still live; free it first", instance.id(),
                     op.allocates[a].name);
       live = bytes;
       live_ += bytes;
       by_name_[name] += bytes;
+      record(i, op.allocates[a].name, place, bytes);
     }
     const double transient = transient_of(instance);
+    record(i, kTransientName, block_of_run(i), transient);
     live_ += transient;
     by_name_[kTransient] += transient;
     running_[static_cast<std::size_t>(i)] = true;
     out_.peak_bytes_of.push_back(live_);
+    if (with_events_) out_.events_until.push_back(out_.events.size());
     if (live_ > out_.peak_bytes) {
       out_.peak_bytes = live_;
       out_.peak_op = i;
@@ -104,11 +120,12 @@ class Replayer {
     const double transient = transient_of(instance);
     live_ -= transient;
     by_name_[kTransient] -= transient;
+    record(i, kTransientName, block_of_run(i), -transient);
     const std::vector<std::size_t>& frees = numbered_of_[static_cast<std::size_t>(i)]->frees;
-    for (std::size_t f = 0; f < frees.size(); ++f) free(instance, instance.op->frees[f], frees[f]);
+    for (std::size_t f = 0; f < frees.size(); ++f) free(i, instance, instance.op->frees[f], frees[f]);
   }
 
-  void free(const OpInstance& instance, const Ref& ref, std::size_t name) {
+  void free(int i, const OpInstance& instance, const Ref& ref, std::size_t name) {
     const int loop_layer = instance.layer < 0 ? -1 : instance.layer - instance.op->layer_delta;
     // A layer outside of the model also means the buffer without a layer.
     const int target = layer_of(ref, loop_layer, program_.layers).value_or(-1);
@@ -117,11 +134,13 @@ class Replayer {
     if (place == Places::kNone) return;
     live_ -= live_of_[place];
     by_name_[name] -= live_of_[place];
+    record(i, ref.name, place, -live_of_[place]);
     live_of_[place] = kNotLive;
   }
 
   const Program& program_;
   const RowsBound& rows_;
+  const bool with_events_;
   std::vector<OpInstance> ops_;
   Places places_;
   std::unordered_map<const Op*, Numbered> numbered_;  ///< addresses of its values do not change
@@ -135,6 +154,8 @@ class Replayer {
 
 }  // namespace
 
-MemoryReplay replay_memory(const Program& program, const RowsBound& rows) { return Replayer(program, rows).run(); }
+MemoryReplay replay_memory(const Program& program, const RowsBound& rows, bool with_events) {
+  return Replayer(program, rows, with_events).run();
+}
 
 }  // namespace wt

@@ -22,6 +22,14 @@ namespace wt {
 /// Expert rows received in (microbatch, layer); only called with layers of the model.
 using RowsBound = std::function<double(int microbatch, int layer)>;
 
+/// A buffer is allocated or freed. Buffers that are held throughout the step come first, and are not freed.
+struct MemoryEvent {
+  int op = -1;            ///< index into unroll(program): the op whose issue allocates, or whose end frees; -1: neither
+  std::string buffer;     ///< its name; "transient" for what an op needs while it runs
+  std::size_t block = 0;  ///< the same number from a buffer's allocation to its end
+  double bytes = 0;       ///< negative: freed
+};
+
 struct MemoryReplay {
   double peak_bytes = 0;
   double resident_bytes = 0;              ///< held throughout the step, and included in all other figures
@@ -30,9 +38,11 @@ struct MemoryReplay {
   std::map<std::string, double> at_peak;  ///< live bytes at the peak by buffer name; "transient" is the running op's
   std::vector<double> live_bytes;         ///< by op: bytes after its issue, when finished ops have freed their buffers
   std::vector<double> peak_bytes_of;      ///< by op: highest bytes during its issue and, if synchronous, its run
+  std::vector<MemoryEvent> events;        ///< in their order, if asked for
+  std::vector<std::size_t> events_until;  ///< by op, with events: how many of them make up peak_bytes_of
 };
 
 /// Throws Error{usage} if a live buffer is allocated again, and as unroll() does.
-MemoryReplay replay_memory(const Program& program, const RowsBound& rows);
+MemoryReplay replay_memory(const Program& program, const RowsBound& rows, bool with_events = false);
 
 }  // namespace wt
