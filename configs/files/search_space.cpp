@@ -6,6 +6,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/lists.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/precisions.hpp"
 
 namespace wt {
 namespace {
@@ -84,6 +85,12 @@ SearchSpec search_from_yaml(YamlMap map) {
   s.reshard_after_forward = either(map, "reshard_after_forward");
   s.reduce_every_microbatch = either(map, "gradient_reduction", "microbatch", "step");
   s.exchange_overlap = either(map, "overlap_expert_exchange");
+  if (map.has("precision")) {
+    s.precisions =
+        map.node("precision").IsScalar() ? std::vector<std::string>{map.text("precision")} : map.texts("precision");
+    if (s.precisions != std::vector<std::string>{"auto"})
+      for (const std::string& word : s.precisions) precision_recipe(word, "search.precision");
+  }
   s.simulations = map.integer_or("simulations", s.simulations, 1);
   s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
   s.memory_risk = map.number_or("memory_risk", s.memory_risk, kLeastMemoryRisk, 0.5);

@@ -28,6 +28,8 @@ struct SearchSpec {
   std::vector<Dispatcher> dispatchers;
   std::vector<CudaGraphs> cuda_graphs;
   std::vector<bool> context_ring, sequence_parallel, reshard_after_forward, reduce_every_microbatch, exchange_overlap;
+  /// Words of the run key `precision`, or auto: all that stack and GPU have. Empty = the study's.
+  std::vector<std::string> precisions;
   /// Budget in units of kOpsOfSimulation. The search ends earlier when its bound proves the answer.
   std::int64_t simulations = 128;
   /// Layouts within this share of the best count as equal, and the most robust of them wins. 0.02 is the regret that we
@@ -35,7 +37,7 @@ struct SearchSpec {
   double tie = 0.02;
   /// The highest accepted probability that a rank's process needs more memory than usable. Predictions of stacks that
   /// nobody measured are a third off, and the first step shows what a run needs.
-  double memory_risk = 0.25;
+  double memory_risk = 0.2;
 };
 
 /// Strict. Throws Error{usage} with file, line, found, allowed.

@@ -108,6 +108,9 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
   stack.sync_points = map.enumerator("sync_points", std::array{"experts", "exchange", "none"}, SyncPoints::experts);
+  if (map.has("formats"))
+    for (const std::string& word : map.texts("formats"))
+      stack.formats.push_back(precision_recipe("amp_" + word, "formats").precisions.forward);
   if (map.has("layouts"))
     stack.layouts = map.node("layouts").IsScalar() && map.choice("layouts", {"all"}) == "all"
                         ? StackLayouts::all()

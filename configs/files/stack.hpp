@@ -9,6 +9,7 @@
 
 #include "configs/files/layout.hpp"
 #include "configs/files/memory_facts.hpp"
+#include "configs/files/precisions.hpp"
 #include "configs/files/stack_layouts.hpp"
 
 namespace wt {
@@ -63,6 +64,7 @@ struct StackSpec {
   bool exchange_overlap = true;  ///< exchanges of rows can overlap another microbatch
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   SyncPoints sync_points = SyncPoints::experts;
+  std::vector<NumberFormat> formats = {};  ///< formats below 16 bits in which it can compute the layers' products
   StackLayouts layouts = {};  ///< supported by its trainer
   MemoryFacts memory = pytorch_fsdp();
   bool memory_assumed = false;  ///< its memory use is not described; PyTorch FSDP's is assumed

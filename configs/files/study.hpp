@@ -12,6 +12,7 @@
 #include "configs/files/failures.hpp"
 #include "configs/files/layout.hpp"
 #include "configs/files/model.hpp"
+#include "configs/files/precisions.hpp"
 #include "configs/files/search_space.hpp"
 #include "configs/files/storage_rates.hpp"
 
@@ -102,7 +103,7 @@ struct StudySpec {
   double tokens = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step
-  Precision precision = Precision::bf16;
+  PrecisionRecipe precision = precision_recipe("amp_bf16", "precision");
   std::vector<std::string> routing;  ///< histograms, families of them, "trained" or "balanced"
   DriftSpec drift;
   std::string failures;

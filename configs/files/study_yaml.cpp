@@ -28,7 +28,7 @@ std::string study_yaml(const StudySpec& s) {
   fill(root, "oversubscription", text(s.cluster.oversubscription));
   root["profiles"] = s.profiles;
   if (!s.stack.empty()) root["stack"] = s.stack;
-  fill(root, "precision", s.precision == Precision::bf16 ? "amp_bf16" : "fp32");
+  fill(root, "precision", s.precision.word);
   fill(root, "routing", s.routing);
   fill(root, "failures", s.failures);
   fill(root, "stragglers", s.stragglers);

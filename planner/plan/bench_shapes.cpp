@@ -26,7 +26,7 @@ RunSpec run_of(const StudySpec& s, const Layout& layout) {
   run.model = s.model;
   run.lora = s.lora;
   run.layout = layout;
-  run.precision = s.precision;
+  run.precision = s.precision.compute;
   run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
   run.steps = 1;
   run.seq = s.seq;

@@ -14,6 +14,7 @@
 #include "planner/plan/plan_search.hpp"
 #include "planner/plan/simple_alternative.hpp"
 #include "planner/search/search_evaluate.hpp"
+#include "sim/cost/published_constants.hpp"
 
 namespace wt {
 namespace {
@@ -86,6 +87,40 @@ SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, c
                        to_string(node_compute.evidence.kind), node_compute.evidence.source)}};
 }
 
+/// Adds the simple alternative to the layouts of a search, if its best one is not simple itself.
+void add_simple_alternative(const SearchProblem& problem, SearchResult& search) {
+  if (is_simple(search.candidates[search.best].layout)) {
+    search.simple = search.best;
+    return;
+  }
+  const std::optional<Candidate> simple = simple_alternative(problem);
+  if (!simple) return;
+  search.simple = search.candidates.size();
+  search.candidates.push_back(*simple);
+}
+
+RunFeatures features_of(const PlanInputs& inputs, const Layout& layout) {
+  Plan plan;
+  plan.layout = layout;
+  return features_of(plan_run(inputs, plan), inputs.study.cluster, inputs.stack);
+}
+
+/// Passes the chosen layout over for the simple one if its lead is unsure.
+void prefer_simple(const PlanInputs& inputs, Plan& plan) {
+  if (!plan.search.simple || inputs.study.cluster.shared_cores()) return;
+  plan.simple = plan.search.candidates[*plan.search.simple];
+  const Candidate& chosen = plan.search.candidates[plan.search.chosen];
+  if (is_simple(chosen.layout)) return;
+  plan.lead = lead_over(*plan.simple->result, *chosen.result, features_of(inputs, chosen.layout),
+                        PublishedConstants::measured_runs());
+  const auto at = std::ranges::find(plan.robust.layouts, *plan.search.simple);
+  if (!plan.lead.is_unsure() || at == plan.robust.layouts.end()) return;
+  plan.passed_over = chosen;
+  plan.search.chosen = *at;
+  plan.robust.chosen = static_cast<std::size_t>(at - plan.robust.layouts.begin());
+  plan.robust.sentence += "; it was passed over for the simple alternative, as nobody has run the like";
+}
+
 }  // namespace
 
 double RunSchedule::days() const {
@@ -154,12 +189,13 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
   plan_placements(problem, plan, progress);
   plan.search = search_layouts(problem, progress);
   plan.search_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  add_simple_alternative(problem, plan.search);
   plan.robust = choose_robust(problem, plan.search, progress);
   plan.search.chosen = plan.robust.layouts[plan.robust.chosen];
+  prefer_simple(inputs, plan);
   if (progress) progress("simulating runs with failures", 0, 0, "");
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
   plan.layout = chosen.layout;
-  if (!is_simple(plan.layout)) plan.simple = simple_alternative(problem);
   plan.memory = step_memory(problem, plan.layout);
   plan.memory_limit_bytes = problem.memory_limit_bytes;
   plan.step = simulate_layout(problem, plan.layout, true);
@@ -202,7 +238,8 @@ RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {
   run.lora = s.lora;
   run.layout = plan.layout;
   for (const SmallerLayout& smaller : plan.smaller) run.smaller_layouts.push_back(smaller.layout);
-  run.precision = s.precision;
+  run.precision = s.precision.compute;
+  run.precisions = s.precision.precisions;
   run.device = s.cluster.shared_cores() ? DeviceKind::cpu : DeviceKind::cuda;
   run.steps = plan.schedule.steps;
   run.seq = s.seq;

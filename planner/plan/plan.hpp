@@ -14,12 +14,22 @@
 #include "planner/plan/measure_next.hpp"
 #include "planner/plan/policy_table.hpp"
 #include "planner/regret/robust_choice.hpp"
+#include "planner/plan/simple_alternative.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
 
 /// All files that a study refers to, read once. Sensitivities and what-ifs evaluate these inputs again with other
 /// factors.
+/// The best layout of a study in one number format, before it is chosen.
+struct FormatRow {
+  std::string precision;  ///< word of the key
+  double value = 0;       ///< of the search's objective
+  Layout layout;
+  Simulated step;
+  std::string unplanned;  ///< why there is none; "" = there is one
+};
+
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> times = nullptr;
@@ -35,8 +45,10 @@ struct PlanInputs {
   double peak_flops = 0;  ///< of a GPU, or of the host by its profile; 0 = unknown, then no MFU is reported
   StackSpec stack = {};   ///< the study's, or our trainer's
   std::shared_ptr<const StackMemory> memory = {};  ///< from published runs; nullptr for shared cores
+  std::vector<FormatRow> formats = {};             ///< of search.precision; study.precision is the best of them
 };
-/// Throws Error{usage} naming the file or preset.
+/// If the study has search.precision, each of these formats is searched, and the inputs are of the one with the best
+/// layout. Throws Error{usage} naming the file or preset, and as the search if nothing fits in any format.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
 
 /// Seconds of a save and of a restore, from bytes and bandwidths.
@@ -117,7 +129,11 @@ struct Plan {
   std::vector<PresetRow> presets;
   Cost cost;         ///< of runs with steps drawn from their interval; no money without prices in the study
   MeasureNext next;  ///< what to measure before the run
-  std::optional<Candidate> simple;     ///< the simple alternative to a layout that is not simple; empty if none fits
+  /// The simple alternative to the fastest layout, and that layout's lead over it; empty if the fastest one is simple,
+  /// or no simple one fits.
+  std::optional<Candidate> simple;
+  Lead lead;
+  std::optional<Candidate> passed_over;  ///< the layout that would have been chosen, were its lead not unsure
   std::vector<SmallerLayout> smaller;  ///< if requested (smaller_plan.hpp), the most GPUs first
   double search_s = 0;                 ///< wall time of the search
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run

@@ -1,5 +1,7 @@
 // Reads the files that a study refers to.
 #include <algorithm>
+#include <exception>
+#include <limits>
 #include <numeric>
 
 #include "configs/base/error.hpp"
@@ -8,6 +10,7 @@
 #include "configs/files/find.hpp"
 #include "configs/files/profile.hpp"
 #include "planner/plan/plan.hpp"
+#include "planner/plan/plan_search.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/published_constants.hpp"
 #include "sim/program/routing/named_routing.hpp"
@@ -99,13 +102,18 @@ void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
 void read_times(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   const bool gpus = !study.cluster.shared_cores();
-  if (gpus && study.precision != Precision::bf16)
-    throw_usage("study {}: found precision fp32 on {}; published runs are of 16 bits: needs amp_bf16", study.name,
-                study.cluster.gpu_name);
+  if (gpus && study.precision.compute != Precision::bf16)
+    throw_usage("study {}: found precision {} on {}; published runs are of 16 bits and less: needs amp_bf16", study.name,
+                study.precision.word, study.cluster.gpu_name);
   const TimeSources sources{
-      .profiles = study.profiles, .machine = {}, .stack = study.stack, .allow_assumed = allow_assumed};
+      .profiles = study.profiles,
+      .machine = {},
+      .stack = study.stack,
+      .allow_assumed = allow_assumed,
+      .compute = study.precision.compute,
+      .precisions = study.precision.precisions};
   MachineTimes times = make_times(sources, study.cluster, study.gpus);
-  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(times.fingerprint, study.precision);
+  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(times.fingerprint, study.precision.compute);
   inputs.basis = times.basis;
   read_stack_facts(inputs, times.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, times.profiles);
@@ -114,9 +122,7 @@ void read_times(PlanInputs& inputs, bool allow_assumed) {
   inputs.intervals = std::move(times.intervals);
 }
 
-}  // namespace
-
-PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
+PlanInputs read_in_format(StudySpec study, bool allow_assumed) {
   PlanInputs inputs{.study = std::move(study)};
   inputs.scenarios = read_scenarios(inputs.study.routing, inputs.study.model);
   if (const DriftSpec& drift = inputs.study.drift; !drift.loads.empty())
@@ -137,6 +143,49 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   return inputs;
 }
 
+std::vector<std::string> searched_formats(const StudySpec& study) {
+  if (study.search.precisions != std::vector<std::string>{"auto"}) return study.search.precisions;
+  std::vector<std::string> out = {study.precision.word};
+  if (!study.stack.empty())
+    for (const NumberFormat format : read_stack(study.stack).formats)
+      if (const std::string word = "amp_" + to_string(format); word != out.front()) out.push_back(word);
+  return out;
+}
+
+}  // namespace
+
+PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
+  if (study.search.precisions.empty()) return read_in_format(std::move(study), allow_assumed);
+  std::optional<PlanInputs> best;
+  std::vector<FormatRow> rows;
+  std::exception_ptr refused;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& word : searched_formats(study)) {
+    StudySpec one = study;
+    one.search.precisions.clear();
+    one.precision = precision_recipe(word, "search.precision");
+    FormatRow& row = rows.emplace_back(FormatRow{.precision = word});
+    try {
+      PlanInputs inputs = read_in_format(std::move(one), allow_assumed);
+      SearchResult found;
+      {
+        const PlanSearch asked(inputs);
+        found = search_layouts(asked.problem);
+      }
+      const Candidate& fastest = found.candidates[found.best];
+      row.value = fastest.value, row.layout = fastest.layout, row.step = *fastest.result;
+      if (row.value < least) least = row.value, best = std::move(inputs);
+    } catch (const Error& error) {
+      if (error.code() != Code::finding && error.code() != Code::usage) throw;
+      row.unplanned = error.what();
+      refused = std::current_exception();
+    }
+  }
+  if (!best) std::rethrow_exception(refused);
+  best->formats = std::move(rows);
+  return std::move(*best);
+}
+
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
   const StudySpec& s = inputs.study;
   check_same_machine(s.cluster, cost);
@@ -146,13 +195,14 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {
                   .gpus = s.gpus,
                   .seq = s.seq,
                   .global_batch = s.global_batch,
-                  .precision = s.precision,
+                  .precision = s.precision.compute,
                   .space = s.search};
   p.cluster.nic_Bps *= s.scale.network_bandwidth;
   for (OtherNodes& other : p.cluster.others) other.nic_Bps *= s.scale.network_bandwidth;
   p.memory_limit_bytes = s.cluster.usable_by_all_bytes(s.gpus);
   p.stack = inputs.stack;
   p.lora = s.adapters();
+  p.precisions = s.precision.precisions;
   p.memory = inputs.memory.get();
   p.scenarios = inputs.scenarios;
   if (s.scale.imbalance != 1)

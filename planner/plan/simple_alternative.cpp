@@ -1,6 +1,8 @@
 #include "planner/plan/simple_alternative.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "configs/base/error.hpp"
 
@@ -32,6 +34,14 @@ std::optional<Candidate> simple_alternative(const SearchProblem& problem) {
     if (e.code() != Code::finding && e.code() != Code::usage) throw;
     return std::nullopt;  // none fits, or the study's axes leave none
   }
+}
+
+Lead lead_over(const Simulated& simple, const Simulated& step, const RunFeatures& of,
+               const std::vector<MeasuredRun>& runs) {
+  const auto spread = [](const Simulated& of_step) { return std::sqrt(of_step.high_s / of_step.low_s); };
+  const std::vector<Relative> near = relatives(of, runs, 1);
+  return {simple.step_s / step.step_s - 1, spread(step) / spread(simple) - 1,
+          near.empty() ? std::numeric_limits<double>::infinity() : near.front().doublings};
 }
 
 }  // namespace wt

@@ -56,6 +56,7 @@ std::vector<std::size_t> contenders(const SearchProblem& p, const SearchResult& 
   };
   add(search.best);
   add(search.chosen);
+  if (search.simple) add(*search.simple);
   const auto kind_at = [&](std::size_t i) { return kind_of(search.candidates[i].layout); };
   const auto other = std::ranges::find_if(leaders, [&](std::size_t i) {
     return kind_at(i) != kind_at(search.best) && kind_at(i) != kind_at(search.chosen);

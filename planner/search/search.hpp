@@ -121,6 +121,7 @@ struct SearchResult {
   std::vector<UnopenedGroup> groups;  ///< groups that were not opened
   std::size_t best = 0;
   std::size_t chosen = 0;         ///< the most robust of the ties; a plan uses regret instead (planner/regret)
+  std::optional<std::size_t> simple;  ///< a plan's simple alternative to `best` (planner/plan/simple_alternative.hpp)
   std::vector<std::size_t> ties;  ///< by objective, the best first
   Certificate certificate;
 };

@@ -66,9 +66,15 @@ bool has_two_gradients(const WorkItem& item) {
   return item.pass == Pass::backward && (item.kernel == Kernel::gemm || item.kernel == Kernel::grouped_gemm);
 }
 
-WorkItem gradient_of_one(WorkItem product) {
+WorkItem gradient_of_input(WorkItem product) {
   product.pass = Pass::forward;
   std::swap(product.dims[0], product.dims[1]);
+  return product;
+}
+
+WorkItem gradient_of_weight(WorkItem product) {
+  product.pass = Pass::forward;
+  product.of_weight = true;
   return product;
 }
 

@@ -55,6 +55,7 @@ struct WorkItem {
   Amount rows;
   std::array<std::int64_t, 4> dims{};  ///< meaning by dim_names(kernel)
   std::int64_t window = 0;             ///< for attention: the most keys that a query sees, 0 = all earlier ones
+  bool of_weight = false;              ///< gradient_of_weight()
 
   /// Mean number of keys that a query of attention sees, counted as an area: half of seq, or less in a window.
   double mean_keys() const;
@@ -69,9 +70,10 @@ struct WorkItem {
 
 /// Whether the item is a backward product that computes the gradients of its input and its weight.
 bool has_two_gradients(const WorkItem& item);
-/// The product with only one of these gradients and a forward product's FLOPs. The input's gradient has the same rows,
-/// with n and k swapped.
-WorkItem gradient_of_one(WorkItem product);
+/// The product with only one of these gradients and a forward product's FLOPs. The input's gradient is a forward
+/// product with n and k swapped; the weight's has the product's n and k.
+WorkItem gradient_of_input(WorkItem product);
+WorkItem gradient_of_weight(WorkItem product);
 
 WorkItem make_item(Kernel kernel, Pass pass, Precision precision, Amount rows, std::array<std::int64_t, 4> dims = {});
 

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "configs/files/microbatches.hpp"
-#include "sim/program/memory/memory_replay.hpp"
-#include "tests/fixtures/fake_cost.hpp"
+#include "sim/program/memory/memory_moments.hpp"
+#include "tests/fixtures/random_layout.hpp"
 
 using namespace wt;
 
@@ -91,6 +91,29 @@ TEST_CASE("a real step gives everything back, and needs more with more rows, seq
     CHECK(peak(expert, Recompute::none, 2, 4096) > peak(expert, Recompute::none, 1, 2048));
     CHECK(peak(expert, Recompute::none, 1, 2048) > peak(expert, Recompute::block, 1, 2048));
     if (expert > 1) CHECK(peak(expert, Recompute::none, 1, 4096) > peak(expert, Recompute::none, 1, 2048));
+  }
+}
+
+TEST_CASE("the moments of a step: each part's highest, made of its buffers; the highest of all is the peak") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const test::RandomStep step = test::random_step(seed, false);
+    INFO(seed << ": " << step.layout.name());
+    const auto rows = [](int microbatch, int layer) { return 700.0 + 50 * microbatch + 10 * layer; };
+    for (const Program& program : step.set.programs) {
+      const MemoryReplay m = replay_memory(program, rows, true);
+      double live = 0, most = 0;
+      for (std::size_t op = 0, taken = 0; op < m.peak_bytes_of.size(); ++op) {
+        for (; taken < m.events_until[op]; ++taken) live += m.events[taken].bytes;
+        CHECK(live == Approx(m.peak_bytes_of[op]));
+      }
+      for (const MemoryMoment& moment : memory_moments(program, rows)) {
+        double sum = 0;
+        for (const auto& [name, bytes] : moment.bytes_of) sum += bytes;
+        CHECK(sum == Approx(moment.bytes));
+        most = std::max(most, moment.bytes);
+      }
+      CHECK(most == m.peak_bytes);
+    }
   }
 }
 

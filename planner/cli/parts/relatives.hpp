@@ -7,9 +7,6 @@
 
 namespace wt {
 
-/// Doublings beyond which a measured run is no relative.
-constexpr double kFarAway = 6;
-
 /// The nearest published runs: measured and predicted rate, and how the step asked about differs.
 Table relatives_table(const RunFeatures& asked);
 /// " Beyond what was measured: 3072 GPUs, where runs like it had 1024 at most."; empty within.

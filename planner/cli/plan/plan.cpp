@@ -123,6 +123,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
+  if (!inputs.formats.empty()) fmt::print("{}\n", text_table(format_table(inputs), {.color = color}));
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
@@ -133,7 +134,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s, proof_words(c));
   if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
-  if (const std::string simple = simple_sentence(inputs, plan); !simple.empty()) fmt::print("{}\n", simple);
+  if (const std::string simple = simple_sentence(plan); !simple.empty()) fmt::print("{}\n", simple);
   fmt::print("{}.\n", memory_sentence(inputs, plan));
   if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
   if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
@@ -251,7 +252,8 @@ void add_plan(CLI::App& app) {
   const Command command(app, "plan",
                         "Choose layout, checkpoint cadence and spares for a study, and say when the run is done.\n"
                         "Layouts searched: what the stack runs of FSDP, HSDP, expert, tensor, pipeline and context\n"
-                        "parallelism, with recompute and microbatch, in bf16. Not searched: fp8.\n"
+                        "parallelism, with recompute and microbatch, in bf16, or in the formats of --set\n"
+                        "search.precision=auto.\n"
                         "Example: windtunnel plan dbrx-3072-h100 -o out/plan\n"
                         "         windtunnel plan --model config.json --cluster hgx-h100 --gpus 256 --set tokens=2T\n"
                         "         windtunnel plan dbrx-3072-h100 --gpus 1024..4096 --cluster hgx-h100 --cluster "

@@ -186,10 +186,11 @@ Section search_section(const PlanInputs& inputs, const Plan& plan) {
                                      c.enumerated, infeasible, reasons.empty() ? "none" : reasons, c.bounded,
                                      c.simulated, proof_words(c)));
   if (!plan.robust.sentence.empty()) s.paragraphs.push_back(plan.robust.sentence + ".");
-  if (const std::string simple = simple_sentence(inputs, plan); !simple.empty()) s.paragraphs.push_back(simple);
+  if (const std::string simple = simple_sentence(plan); !simple.empty()) s.paragraphs.push_back(simple);
   s.paragraphs.push_back(plan.placement_note);
   if (!plan.drift_note.empty()) s.paragraphs.push_back(plan.drift_note);
   s.items.push_back(candidate_table(inputs, plan, 12));
+  if (!inputs.formats.empty()) s.items.push_back(format_table(inputs));
   if (plan.replacement) s.items.push_back(replacement_table(*plan.replacement));
   return s;
 }

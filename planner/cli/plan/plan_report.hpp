@@ -15,7 +15,7 @@ namespace wt {
 RunFeatures features_of_plan(const PlanInputs& inputs, const Plan& plan);
 /// What the layout gains over the simple alternative, and whether its interval is wider by more; "" for a simple
 /// layout.
-std::string simple_sentence(const PlanInputs& inputs, const Plan& plan);
+std::string simple_sentence(const Plan& plan);
 /// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
 /// The meaning of the range in the answer: "from the 5 % quantile of ..."
@@ -31,6 +31,9 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan);
 std::string memory_sentence(const PlanInputs& inputs, const Plan& plan);
 /// The `rows` fastest simulated candidates, always including the chosen one, and how the others were decided.
 Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t rows);
+/// The best layout in each format of search.precision, and what it is not known to cost.
+Table format_table(const PlanInputs& inputs);
+nlohmann::json formats_json(const PlanInputs& inputs);
 /// The regret of the chosen layout in its worst scenarios, and the compared layouts.
 Table regret_table(const Plan& plan);
 nlohmann::json robust_json(const Plan& plan);

@@ -96,21 +96,23 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
          (s.cluster.shared_cores() ? "" : beyond_sentence(features_of_plan(inputs, plan)));
 }
 
-std::string simple_sentence(const PlanInputs& inputs, const Plan& plan) {
+std::string simple_sentence(const Plan& plan) {
+  const auto text = [](const Candidate& c) {
+    return fmt::format("{}, {} a step", c.layout.name(), format_seconds(c.result->step_s));
+  };
+  if (plan.passed_over)
+    return fmt::format(
+        "Chosen for its simplicity, without tensor, pipeline and context groups. Passed over: {}, which is {:.1f} % "
+        "ahead, while its interval is {:.0f} % wider and no measured run is like it. Measure a step of both to decide.",
+        text(*plan.passed_over), 100 * plan.lead.ahead, 100 * plan.lead.wider);
   if (is_simple(plan.layout)) return "";
   if (!plan.simple)
     return "The simple alternative, without tensor, pipeline and context groups, does not fit or is not in the study.";
-  const Simulated &simple = *plan.simple->result, &chosen = plan.step;
-  const double gain = simple.step_s / chosen.step_s - 1;
-  const auto spread = [](const Simulated& step) { return std::sqrt(step.high_s / step.low_s) - 1; };
   std::string out = fmt::format(
-      "The simple alternative, without tensor, pipeline and context groups: {}, {} a step, {:.1f} % longer.",
-      plan.simple->layout.name(), format_seconds(simple.step_s), 100 * gain);
-  const double wider = spread(chosen) - spread(simple);
-  if (gain < wider) out += fmt::format(" That is less than what its interval is narrower by ({:.0f} %).", 100 * wider);
-  if (const auto near = relatives(features_of_plan(inputs, plan), PublishedConstants::measured_runs(), 1);
-      near.empty() || near.front().doublings > kFarAway)
-    out += " No measured run is like the layout chosen: measure a step of both before deciding.";
+      "The simple alternative, without tensor, pipeline and context groups: {}, {:.1f} % longer.", text(*plan.simple),
+      100 * plan.lead.ahead);
+  if (plan.lead.ahead < plan.lead.wider)
+    out += fmt::format(" That is less than what its interval is narrower by ({:.0f} %).", 100 * plan.lead.wider);
   return out;
 }
 
@@ -132,7 +134,7 @@ std::string memory_sentence(const PlanInputs& inputs, const Plan& plan) {
 std::string plan_scope(const PlanInputs& inputs) {
   const StackLayouts& stack = inputs.stack.layouts;
   const SearchSpec& space = inputs.study.search;
-  std::vector<std::string> searched{stack.replicas ? "FSDP and HSDP" : "FSDP"}, fixed, not_run, others{"fp8"};
+  std::vector<std::string> searched{stack.replicas ? "FSDP and HSDP" : "FSDP"}, fixed, not_run, others;
   const auto add = [&](bool runs, const std::vector<std::int64_t>& degrees, const char* what) {
     const bool more = degrees.empty() || *std::ranges::max_element(degrees) > 1;
     (!runs ? not_run : more ? searched : fixed).emplace_back(what);
@@ -147,14 +149,22 @@ std::string plan_scope(const PlanInputs& inputs) {
   else
     add(true, space.context_degrees,
         space.context_degrees.empty() ? "context parallelism (of 4,096 tokens a rank or more)" : "context parallelism");
-  const char* format = inputs.study.precision == Precision::bf16 ? "bf16" : "fp32";
-  std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "), format);
+  const auto narrow = [](const std::string& word) { return word.starts_with("amp_") ? word.substr(4) : word; };
+  std::vector<std::string> formats{narrow(inputs.study.precision.word)}, unsearched;
+  for (const FormatRow& row : inputs.formats)
+    if (row.unplanned.empty() && row.precision != inputs.study.precision.word) formats.push_back(narrow(row.precision));
+  if (inputs.formats.empty() && !inputs.study.cluster.shared_cores())
+    for (const NumberFormat each : inputs.stack.formats)
+      if (to_string(each) != formats.front()) unsearched.push_back(to_string(each));
+  if (!unsearched.empty()) others.push_back(fmt::format("{} (search.precision)", fmt::join(unsearched, ", ")));
+  std::string out = fmt::format("Searched: {}, with recompute and microbatch in {}", fmt::join(searched, ", "),
+                                fmt::join(formats, ", "));
   if (!fixed.empty()) out += fmt::format(". Left at 1 by the study: {}", fmt::join(fixed, ", "));
   if (!not_run.empty() && inputs.study.lora)
     out += fmt::format(". Not searched with adapters: {}", fmt::join(not_run, ", "));
   else if (!not_run.empty())
     out += fmt::format(". {} does not run: {}", inputs.stack.name, fmt::join(not_run, ", "));
-  return out + fmt::format(". Not searched: {}", fmt::join(others, ", "));
+  return others.empty() ? out : out + fmt::format(". Not searched: {}", fmt::join(others, ", "));
 }
 
 std::string proof_words(const Certificate& c) {

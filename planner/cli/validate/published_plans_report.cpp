@@ -121,7 +121,7 @@ Table why_table(const std::vector<PublishedComparison>& plans) {
               .note =
                   "Ours minus the published layout's, in percent of the latter's step. Communication: that computation "
                   "does not hide. Stages: waiting for other pipeline stages. Memory: of a process, which needs more "
-                  "with a probability of 25 %. Where the published layout is predicted above the limit although it "
+                  "with a probability of 20 %. Where the published layout is predicted above the limit although it "
                   "ran, ours may take as much."};
   for (const PublishedComparison& p : plans) {
     const StepTerms theirs = terms_of(p.published.step), ours = terms_of(p.ours.step);

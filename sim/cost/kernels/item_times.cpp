@@ -88,6 +88,7 @@ ProductTime ItemTimes::products(const WorkItem& item, const BoundRows& rows, con
     const ProductFormat& used = format_of(item, format, choice, gpu);
     return in_format(product_s(many, width, depth, used, gpu), used);
   };
+  if (item.of_weight) return of(n, k, m, choice.weight_gradients);
   if (item.pass == Pass::forward) return of(m, n, k, choice.forward);
   ProductTime both = of(m, k, n, choice.input_gradients);
   both.add(of(n, k, m, choice.weight_gradients));
@@ -111,6 +112,7 @@ ProductTime ItemTimes::grouped(const WorkItem& item, const BoundRows& rows, cons
     asked.relative_rate = used.relative_rate, asked.element_bytes = used.element_bytes;
     return in_format(kernels_->grouped_s(asked, choice.grouped, gpu), used);
   };
+  if (item.of_weight) return of(n, k, true, choice.weight_gradients);
   if (item.pass == Pass::forward) return of(n, k, false, choice.forward);
   ProductTime both = of(k, n, false, choice.input_gradients);
   both.add(of(n, k, true, choice.weight_gradients));

@@ -20,7 +20,7 @@ std::uint64_t hash_of(const std::array<std::int64_t, n>& words, std::uint64_t se
 std::uint64_t hash_of(const WorkItem& w) {
   return hash_of(std::array{packed(static_cast<int>(w.kernel), static_cast<int>(w.pass), static_cast<int>(w.precision)),
                             bits(w.rows.fixed), bits(w.rows.per_row), w.dims[0], w.dims[1], w.dims[2], w.dims[3],
-                            w.window});
+                            2 * w.window + (w.of_weight ? 1 : 0)});
 }
 
 std::uint64_t hash_of(const Op& op, const BoundRows& rows, Clock clock) {

@@ -39,6 +39,8 @@ void from_json(const nlohmann::json& json, MeasuredRun& run);
 /// The sum over the features of the doublings between them. Another GPU, stack or format counts as one doubling.
 /// Infinite between families.
 double doublings_apart(const RunFeatures& a, const RunFeatures& b);
+/// Doublings beyond which a measured run is no relative.
+constexpr double kFarAway = 6;
 
 struct Relative {
   MeasuredRun run;

@@ -30,7 +30,7 @@ Op OpFactory::op(std::string name, Action action, Direction direction, Group gro
 WorkItem OpFactory::item(Kernel kernel, Direction direction, Amount rows, std::array<std::int64_t, 4> dims) const {
   const bool backward = direction == Direction::backward;
   WorkItem out = make_item(kernel, backward ? Pass::backward : Pass::forward, options_.precision, rows, dims);
-  return frozen() && has_two_gradients(out) ? gradient_of_one(out) : out;
+  return frozen() && has_two_gradients(out) ? gradient_of_input(out) : out;
 }
 void OpFactory::add_bias(std::vector<WorkItem>& work, Direction direction, Amount rows, std::int64_t width) const {
   if (direction == Direction::backward && frozen()) return;

@@ -21,7 +21,7 @@ void split_backward(Nodes& layer, const Sizes& s) {
   for (Op& o : ops_of(layer)) {
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (WorkItem& item : o.work)
-      if (has_two_gradients(item)) item = gradient_of_one(item);
+      if (has_two_gradients(item)) item = gradient_of_input(item);
     std::erase_if(o.frees, saved);
     last = &o;
   }
@@ -41,7 +41,7 @@ Op weight_gradients(const Nodes& layer) {
   for (const Op& o : ops_of(layer)) {
     if (o.direction != Direction::backward || o.kind != OpKind::segment) continue;
     for (const WorkItem& item : o.work)
-      if (has_two_gradients(item)) out.work.push_back(gradient_of_one(item));
+      if (has_two_gradients(item)) out.work.push_back(gradient_of_weight(item));
     std::ranges::copy_if(o.frees, std::back_inserter(out.frees), saved);
   }
   out.frees.push_back({"weights.kept"});
