@@ -87,8 +87,15 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   // The same copies of experts in all layers give a single loop over layers. Transfers of copies are not counted here.
   Layout folded = simple;
   for (auto& slots : folded.placement) slots = simple.placement.front();
-  const ProgramSet set =
-      build_program_set(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)));
+  // Copies between collectives' buffers and weights: those that every member has in each microbatch.
+  Layout least = folded;
+  ProgramOptions options = program_options(p, Microbatches(1, microbatch, microbatch));
+  const auto may_be_off = [](const std::vector<bool>& of_stack) { return std::ranges::count(of_stack, false) > 0; };
+  if (layout.pipeline > 1 || layout.tensor > 1 || may_be_off(p.stack.layouts.reduce_every_microbatch))
+    options.memory.collective_copies = CollectiveCopies::none;  // once a step, or never
+  else if (may_be_off(p.stack.layouts.reshard_after_forward))
+    least.reshard_after_forward = false;  // backward finds the weights of forward
+  const ProgramSet set = build_program_set(p.model, least, options);
   const BusiestRank& busiest = busiest_of(layout, simple, exchanges);
   const std::int64_t rank = busiest.rank;
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
@@ -181,6 +188,7 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),
           l.recompute.counts_in_chunks() ? l.pipeline : 1,  // these policies count blocks per chunk
+          problem_.stack.memory.collective_copies != CollectiveCopies::none && l.pipeline > 1,
           l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
           l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
           static_cast<std::int64_t>(l.cuda_graphs),

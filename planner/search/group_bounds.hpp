@@ -40,7 +40,7 @@ class GroupBounds {
     std::vector<LayerSeconds> of_ranks;  ///< of each rank of an expert group; only set if computing_s is needed
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 15>;  ///< what a rank's computation and exchanges depend on
+  using Key = std::array<std::int64_t, 16>;  ///< what a rank's computation and exchanges depend on
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   /// The load of the busiest rank of an expert group.

@@ -155,3 +155,25 @@ TEST_CASE("balanced stands alone among the loads") {
   CHECK_THROWS_WITH(inputs_of(set_study_key(kSmallStudy, "routing", "[balanced, olmoe-c4]", "s")),
                     Catch::Contains("balanced alone"));
 }
+
+TEST_CASE("search.precision: each format that stack and GPU have is searched, and the best one planned") {
+  const auto inputs = [](const std::string& precision) {
+    return inputs_of(set_study_key(kSmallStudy, "search.precision", precision, "s"));
+  };
+  const PlanInputs all = inputs("auto");
+  REQUIRE(all.formats.size() == 3);  // torchtitan computes in fp8 and mxfp8, too
+  CHECK(all.formats[0].precision == "amp_bf16");
+  CHECK(all.formats[0].step.step_s > all.formats[1].step.step_s);
+  CHECK_THAT(all.formats[2].unplanned, Catch::Contains("no mxfp8 products on H100"));
+  CHECK(all.study.precision.word == "amp_fp8");
+  CHECK_THAT(plan_scope(all), Catch::Contains("in fp8, bf16"));
+  const Plan plan = make_plan(all);
+  CHECK_THAT(plan_yaml(all, plan), Catch::Contains("precision: amp_fp8"));
+  CHECK(plan.step.step_s <= all.formats[1].step.step_s * 1.05);
+  const PlanInputs one = inputs("[amp_bf16]");
+  CHECK(one.study.precision.word == "amp_bf16");
+  CHECK(one.formats.size() == 1);
+  CHECK_THAT(plan_scope(inputs_of(kSmallStudy)), Catch::Contains("Not searched: ") && Catch::Contains("fp8, mxfp8 (search"));
+  CHECK_THROWS_WITH(inputs("amp_fp9"), Catch::Contains("search.precision") && Catch::Contains("amp_fp9"));
+  CHECK_THROWS_WITH(inputs("[amp_nvfp4]"), Catch::Contains("no nvfp4 products on H100"));
+}
