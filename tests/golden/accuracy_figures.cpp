@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "configs/base/statistics.hpp"
 #include "sim/measurements/csv.hpp"
 #include "tests/fixtures/page_tables.hpp"
 #include "tests/fixtures/replay_passes.hpp"
@@ -82,6 +83,28 @@ Figures far_off() {
   return {count(far), count(rows), count(nanotron), count(experts)};
 }
 
+/// Pairs of an origin and an architecture (dense, MoE) with five rows or more: how many have a smaller median error than
+/// a constant MFU, and how many there are; the same of MoE alone.
+Figures nearer_than_constant_mfu() {
+  std::map<std::pair<std::string, bool>, std::pair<std::vector<double>, std::vector<double>>> errors;
+  for (const json& row : runs().at("rows")) {
+    if (row.at("predicted_s").is_null() || row.at("baseline_s").is_null()) continue;
+    const double measured = row.at("measured_s");
+    auto& [ours, theirs] =
+        errors[{row.at("origin"), row.at("regime").get<std::string>().starts_with("MoE")}];
+    ours.push_back(std::abs(row.at("predicted_s").get<double>() / measured - 1));
+    theirs.push_back(std::abs(row.at("baseline_s").get<double>() / measured - 1));
+  }
+  double nearer = 0, all = 0, nearer_moe = 0, all_moe = 0;
+  for (const auto& [pair, both] : errors) {
+    if (both.first.size() < 5) continue;
+    const bool better = wt::median(both.first) < wt::median(both.second);
+    all += 1, nearer += better ? 1 : 0;
+    if (pair.second) all_moe += 1, nearer_moe += better ? 1 : 0;
+  }
+  return {count(nearer), count(all), count(nearer_moe), count(all_moe)};
+}
+
 /// Smallest and largest share inside the interval over the families of steps, pooled and by origin.
 Figures spread_of_coverage() {
   Figures out;
@@ -132,6 +155,8 @@ TEST_CASE("docs/accuracy.md: everything else that is published") {
   check_table(
       "docs/accuracy.md", "| what | figure | command |",
       {{"nanotron's sweep of layouts, whole source left out", {{sweep.at("spearman")}, percent(sweep, "regret")}},
+       {"origins with five rows or more, dense and MoE apart, nearer than with a constant MFU; MoE alone",
+        nearer_than_constant_mfu()},
        {"GPTs on one node of A100, whole source left out",
         {percent(gpts, "mape"), percent(gpts, "coverage80"), count(gpts, "n")}},
        {"products, each (n, k) left out: A100; H100",
