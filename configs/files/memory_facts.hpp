@@ -44,12 +44,12 @@ struct MemoryFacts {
   bool context_by_heads = false;  ///< context parallelism exchanges heads and keeps the attention's output twice
   bool whole_states = false;      ///< every rank has the optimizer's whole state (Megatron without its distributed
                                   ///< optimizer); experts' over ranks with the same experts
-  double kept_inputs = 0;  ///< further tensors of the size of a layer's input that the layer keeps for backward
+  double kept_inputs = 0;         ///< further tensors of the size of a layer's input that the layer keeps for backward
   /// Transformer Engine's workspace of a cuBLAS product. Grouped products have four more. 0 = none.
   double product_workspace_bytes = 0;
-  bool grouped_products = true;   ///< of experts; otherwise one product for each expert
-  bool losses_in_turn = true;     ///< multi-token prediction: one loss's backward before the next one's logits
-  bool late_reuse = false;        ///< sequence parallelism gathers on its own stream, so that buffers are freed late
+  bool grouped_products = true;  ///< of experts; otherwise one product for each expert
+  bool losses_in_turn = true;    ///< multi-token prediction: one loss's backward before the next one's logits
+  bool late_reuse = false;       ///< sequence parallelism gathers on its own stream, so that buffers are freed late
   /// late_reuse grows up to this number of microbatches: in nanotron's published memory, runs with fewer reserve less,
   /// runs with more no more.
   static constexpr int kMicrobatchesAhead = 8;

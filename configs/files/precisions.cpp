@@ -76,6 +76,12 @@ const std::vector<PrecisionRecipe>& precision_recipes() {
   return recipes;
 }
 
+const std::vector<std::string>& planned_precisions() {
+  static const std::vector<std::string> words{"amp_bf16",  "amp_fp8",   "amp_fp8_blockwise",
+                                              "amp_mxfp8", "amp_nvfp4", "fp32"};
+  return words;
+}
+
 const PrecisionRecipe& precision_recipe(const std::string& word, const std::string& where) {
   const auto& all = precision_recipes();
   const auto found = std::ranges::find_if(all, [&](const PrecisionRecipe& r) { return r.word == word; });

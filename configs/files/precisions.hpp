@@ -49,6 +49,8 @@ struct PrecisionRecipe {
 /// The fp8 and fp4 recipes compute a layer's three products in that format, like the recipes of Transformer Engine
 /// (transformer_engine.common.recipe), and everything else as amp_bf16 does.
 const std::vector<PrecisionRecipe>& precision_recipes();
+/// Those in which plans are made: fp32 on shared cores alone.
+const std::vector<std::string>& planned_precisions();
 /// Throws Error{usage} with `where` for another word.
 const PrecisionRecipe& precision_recipe(const std::string& word, const std::string& where);
 

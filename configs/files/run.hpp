@@ -33,8 +33,8 @@ struct RunSpec {
   Precision precision = Precision::fp32;
   Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< only simulated unless plain_precisions()
   bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); only simulated
-  /// Pieces of a microbatch's tokens whose logits exist at a time (MemoryFacts::loss_chunks), in place of what the stack
-  /// does; only simulated.
+  /// Pieces of a microbatch's tokens whose logits exist at a time (MemoryFacts::loss_chunks), in place of what the
+  /// stack does; only simulated.
   std::optional<std::int64_t> loss_chunks;
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/lists.hpp"
@@ -61,6 +63,23 @@ std::vector<Recompute> policies(YamlMap& map) {
   return out;
 }
 
+/// Words of `precision` that plans have, each once, or auto alone.
+std::vector<std::string> searched_precisions(YamlMap& map) {
+  const char* key = "precision";
+  if (!map.has(key)) return {};
+  const std::vector<std::string> words =
+      map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
+  if (words == std::vector<std::string>{"auto"}) return words;
+  const std::string needs = fmt::format("{}", fmt::join(planned_precisions(), ", "));
+  if (words.empty()) map.fail(key, "found an empty list, needs {} or auto", needs);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (std::ranges::count(planned_precisions(), words[i]) == 0)
+      map.fail(key, "found '{}', allowed {} and auto", words[i], needs);
+    if (std::ranges::count(words, words[i]) > 1) map.fail(key, "found {} more than once", words[i]);
+  }
+  return words;
+}
+
 }  // namespace
 
 SearchSpec search_from_yaml(YamlMap map) {
@@ -85,12 +104,7 @@ SearchSpec search_from_yaml(YamlMap map) {
   s.reshard_after_forward = either(map, "reshard_after_forward");
   s.reduce_every_microbatch = either(map, "gradient_reduction", "microbatch", "step");
   s.exchange_overlap = either(map, "overlap_expert_exchange");
-  if (map.has("precision")) {
-    s.precisions =
-        map.node("precision").IsScalar() ? std::vector<std::string>{map.text("precision")} : map.texts("precision");
-    if (s.precisions != std::vector<std::string>{"auto"})
-      for (const std::string& word : s.precisions) precision_recipe(word, "search.precision");
-  }
+  s.precisions = searched_precisions(map);
   s.simulations = map.integer_or("simulations", s.simulations, 1);
   s.tie = map.number_or("tie", s.tie, 0.0, 1.0);
   s.memory_risk = map.number_or("memory_risk", s.memory_risk, kLeastMemoryRisk, 0.5);

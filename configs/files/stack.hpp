@@ -65,7 +65,7 @@ struct StackSpec {
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   SyncPoints sync_points = SyncPoints::experts;
   std::vector<NumberFormat> formats = {};  ///< formats below 16 bits in which it can compute the layers' products
-  StackLayouts layouts = {};  ///< supported by its trainer
+  StackLayouts layouts = {};               ///< supported by its trainer
   MemoryFacts memory = pytorch_fsdp();
   bool memory_assumed = false;  ///< its memory use is not described; PyTorch FSDP's is assumed
   /// Known factors on the typical stack's constants, by name of kStackFactors, > 0. Other constants are fitted, or 1

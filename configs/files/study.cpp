@@ -150,9 +150,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.global_batch = map.integer("global_train_batch_size", 1, limits::kBatch);
   if (!(s.tokens >= 1 && s.tokens <= limits::kTokens))
     map.fail("tokens", "found {}, needs 1 to {:g}", map.text("tokens"), limits::kTokens);
-  const std::vector<std::string> formats = {"amp_bf16",  "amp_fp8",   "amp_fp8_blockwise",
-                                            "amp_mxfp8", "amp_nvfp4", "fp32"};
-  s.precision = precision_recipe(map.choice("precision", formats, "amp_bf16"), "precision");
+  s.precision = precision_recipe(map.choice("precision", planned_precisions(), "amp_bf16"), "precision");
   s.routing = words(map, "routing", routing_for_model(s.model));
   if (s.routing.empty()) map.fail("routing", "found no loads, needs histograms, or balanced");
   if (map.has("drift")) read_drift(map.map("drift"), s.drift);

@@ -13,14 +13,12 @@
 #include "planner/placement/replacement.hpp"
 #include "planner/plan/measure_next.hpp"
 #include "planner/plan/policy_table.hpp"
-#include "planner/regret/robust_choice.hpp"
 #include "planner/plan/simple_alternative.hpp"
+#include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
 
 namespace wt {
 
-/// All files that a study refers to, read once. Sensitivities and what-ifs evaluate these inputs again with other
-/// factors.
 /// The best layout of a study in one number format, before it is chosen.
 struct FormatRow {
   std::string precision;  ///< word of the key
@@ -30,6 +28,8 @@ struct FormatRow {
   std::string unplanned;  ///< why there is none; "" = there is one
 };
 
+/// All files that a study refers to, read once. Sensitivities and what-ifs evaluate these inputs again with other
+/// factors.
 struct PlanInputs {
   StudySpec study;
   std::shared_ptr<const OpCost> times = nullptr;
@@ -48,7 +48,7 @@ struct PlanInputs {
   std::vector<FormatRow> formats = {};             ///< of search.precision; study.precision is the best of them
 };
 /// If the study has search.precision, each of these formats is searched, and the inputs are of the one with the best
-/// layout. Throws Error{usage} naming the file or preset, and as the search if nothing fits in any format.
+/// layout. Throws Error{usage} naming the file or preset.
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed);
 
 /// Seconds of a save and of a restore, from bytes and bandwidths.
@@ -129,13 +129,13 @@ struct Plan {
   std::vector<PresetRow> presets;
   Cost cost;         ///< of runs with steps drawn from their interval; no money without prices in the study
   MeasureNext next;  ///< what to measure before the run
-  /// The simple alternative to the fastest layout, and that layout's lead over it; empty if the fastest one is simple,
-  /// or no simple one fits.
+  /// The simple alternative to the layout that the comparison chose, and that layout's lead over it; empty if it is
+  /// simple itself, or no simple one fits or is in the study.
   std::optional<Candidate> simple;
   Lead lead;
   std::optional<Candidate> passed_over;  ///< the layout that would have been chosen, were its lead not unsure
-  std::vector<SmallerLayout> smaller;  ///< if requested (smaller_plan.hpp), the most GPUs first
-  double search_s = 0;                 ///< wall time of the search
+  std::vector<SmallerLayout> smaller;    ///< if requested (smaller_plan.hpp), the most GPUs first
+  double search_s = 0;                   ///< wall time of the search
   double run_step_s() const { return drift * step.step_s; }  ///< mean over the run
 };
 

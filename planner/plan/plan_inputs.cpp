@@ -9,6 +9,7 @@
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/profile.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/plan/plan.hpp"
 #include "planner/plan/plan_search.hpp"
 #include "sim/cost/op_times.hpp"
@@ -103,15 +104,14 @@ void read_times(PlanInputs& inputs, bool allow_assumed) {
   const StudySpec& study = inputs.study;
   const bool gpus = !study.cluster.shared_cores();
   if (gpus && study.precision.compute != Precision::bf16)
-    throw_usage("study {}: found precision {} on {}; published runs are of 16 bits and less: needs amp_bf16", study.name,
-                study.precision.word, study.cluster.gpu_name);
-  const TimeSources sources{
-      .profiles = study.profiles,
-      .machine = {},
-      .stack = study.stack,
-      .allow_assumed = allow_assumed,
-      .compute = study.precision.compute,
-      .precisions = study.precision.precisions};
+    throw_usage("study {}: found precision {} on {}; published runs are of 16 bits and less: needs amp_bf16",
+                study.name, study.precision.word, study.cluster.gpu_name);
+  const TimeSources sources{.profiles = study.profiles,
+                            .machine = {},
+                            .stack = study.stack,
+                            .allow_assumed = allow_assumed,
+                            .compute = study.precision.compute,
+                            .precisions = study.precision.precisions};
   MachineTimes times = make_times(sources, study.cluster, study.gpus);
   inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(times.fingerprint, study.precision.compute);
   inputs.basis = times.basis;
@@ -156,7 +156,7 @@ std::vector<std::string> searched_formats(const StudySpec& study) {
 
 PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
   if (study.search.precisions.empty()) return read_in_format(std::move(study), allow_assumed);
-  std::optional<PlanInputs> best;
+  std::optional<PlanInputs> best, misfit;  // misfit: of the first format in which nothing fits
   std::vector<FormatRow> rows;
   std::exception_ptr refused;
   double least = std::numeric_limits<double>::infinity();
@@ -164,12 +164,16 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
     StudySpec one = study;
     one.search.precisions.clear();
     one.precision = precision_recipe(word, "search.precision");
-    FormatRow& row = rows.emplace_back(FormatRow{.precision = word});
+    // Whoever reads the study's text plans in this format.
+    for (const char* key : {"precision", "search.precision"}) one.text = set_study_key(one.text, key, word, one.name);
+    FormatRow& row = rows.emplace_back();
+    row.precision = word;
+    std::optional<PlanInputs> inputs;
     try {
-      PlanInputs inputs = read_in_format(std::move(one), allow_assumed);
+      inputs = read_in_format(std::move(one), allow_assumed);
       SearchResult found;
       {
-        const PlanSearch asked(inputs);
+        const PlanSearch asked(*inputs);
         found = search_layouts(asked.problem);
       }
       const Candidate& fastest = found.candidates[found.best];
@@ -179,11 +183,13 @@ PlanInputs read_plan_inputs(StudySpec study, bool allow_assumed) {
       if (error.code() != Code::finding && error.code() != Code::usage) throw;
       row.unplanned = error.what();
       refused = std::current_exception();
+      if (error.code() == Code::finding && !misfit) misfit = std::move(inputs);
     }
   }
-  if (!best) std::rethrow_exception(refused);
-  best->formats = std::move(rows);
-  return std::move(*best);
+  if (!best && !misfit) std::rethrow_exception(refused);
+  PlanInputs out = std::move(best ? *best : *misfit);
+  out.formats = std::move(rows);
+  return out;
 }
 
 SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost) {

@@ -91,7 +91,7 @@ std::vector<Alternative> alternatives(const SearchProblem& problem, const Plan& 
     Layout other = chosen;
     other.placement = std::move(placement);
     if (std::ranges::any_of(out, [&](const Alternative& a) { return a.layout.placement == other.placement; })) return;
-    out.push_back({name, other, simulate_layout(problem, other, true), step_memory(problem, other)});
+    out.push_back({name, other, simulate_layout(problem, other, true), step_memory(problem, other, true)});
   };
   const std::int64_t further = further_slots(problem, chosen);
   const auto planned = problem.placements.find(chosen.expert);

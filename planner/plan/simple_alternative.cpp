@@ -18,6 +18,11 @@ bool is_simple(const Layout& layout) {
 }
 
 std::optional<Candidate> simple_alternative(const SearchProblem& problem) {
+  const auto allows = [](const auto& axis, auto value) { return axis.empty() || std::ranges::count(axis, value) > 0; };
+  const SearchSpec& asked = problem.space;
+  if (!allows(asked.tensor_degrees, 1) || !allows(asked.pipeline_degrees, 1) || !allows(asked.context_degrees, 1) ||
+      !allows(asked.virtual_stages, 1) || !allows(asked.exchange_overlap, false))
+    return std::nullopt;  // the study wants others
   SearchProblem simple = problem;
   SearchSpec& space = simple.space;
   space.tensor_degrees = space.pipeline_degrees = space.context_degrees = space.virtual_stages = {1};
@@ -36,11 +41,11 @@ std::optional<Candidate> simple_alternative(const SearchProblem& problem) {
   }
 }
 
-Lead lead_over(const Simulated& simple, const Simulated& step, const RunFeatures& of,
+Lead lead_over(const Candidate& simple, const Candidate& layout, const RunFeatures& of,
                const std::vector<MeasuredRun>& runs) {
-  const auto spread = [](const Simulated& of_step) { return std::sqrt(of_step.high_s / of_step.low_s); };
+  const auto spread = [](const Candidate& c) { return std::sqrt(c.result->high_s / c.result->low_s); };
   const std::vector<Relative> near = relatives(of, runs, 1);
-  return {simple.step_s / step.step_s - 1, spread(step) / spread(simple) - 1,
+  return {simple.value / layout.value - 1, spread(layout) / spread(simple) - 1,
           near.empty() ? std::numeric_limits<double>::infinity() : near.front().doublings};
 }
 

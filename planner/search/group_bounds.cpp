@@ -28,6 +28,15 @@ Layout without_pipeline(Layout layout, std::int64_t microbatch) {
   return layout;
 }
 
+/// The member whose weights and gradients are sharded least, and copied least between collectives' buffers.
+Layout least_sharded(const LayoutGroup& group) {
+  Layout out = group.layout;
+  out.replicate *= out.shard / group.least_shard;
+  out.shard = group.least_shard;
+  out.optimizer_shard = 1;
+  return out;
+}
+
 /// Most bytes that an op allocates and temporarily uses, at `rows` rows.
 double made_by(const Op& op, double rows) {
   double bytes = 0, moment = 0;
@@ -87,7 +96,7 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   // The same copies of experts in all layers give a single loop over layers. Transfers of copies are not counted here.
   Layout folded = simple;
   for (auto& slots : folded.placement) slots = simple.placement.front();
-  // Copies between collectives' buffers and weights: those that every member has in each microbatch.
+  // Copies between collectives' buffers and weights: those that every layout sharded like this has in each microbatch.
   Layout least = folded;
   ProgramOptions options = program_options(p, Microbatches(1, microbatch, microbatch));
   const auto may_be_off = [](const std::vector<bool>& of_stack) { return std::ranges::count(of_stack, false) > 0; };
@@ -177,6 +186,7 @@ GroupBounds::OneMicrobatch GroupBounds::layer_by_layer(const Layout& layout, std
 GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatch, Exchanges exchanges) {
   auto policy = std::ranges::find(policies_, l.recompute);
   if (policy == policies_.end()) policy = policies_.insert(policies_.end(), l.recompute);
+  const bool copies = problem_.stack.memory.collective_copies != CollectiveCopies::none;
   return {l.tensor,
           l.sequence_parallel,
           l.whole_experts,
@@ -188,14 +198,15 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
           exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
           policy - policies_.begin(),
           l.recompute.counts_in_chunks() ? l.pipeline : 1,  // these policies count blocks per chunk
-          problem_.stack.memory.collective_copies != CollectiveCopies::none && l.pipeline > 1,
+          copies && l.pipeline > 1,
+          copies && l.pipeline == 1 ? (l.shard > 1 ? 1 : 0) + (l.expert_shard() > 1 ? 2 : 0) : 0,
           l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
           l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
           static_cast<std::int64_t>(l.cuda_graphs),
           sequences_of(problem_, l).each};  // trained loads depend on the number of tokens
 }
 
-double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(group.layout, Exchanges::left_out); }
+double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(least_sharded(group), Exchanges::left_out); }
 
 double GroupBounds::summed_s(const Layout& given, Exchanges exchanges) {
   if (given.pipeline > 1 && !problem_.cluster.others.empty()) return 0;  // stages may be on nodes of other kinds
@@ -216,8 +227,9 @@ bool GroupBounds::counts_computing() const {
          !cluster.shared_cores();
 }
 
-double GroupBounds::computing_s(const Layout& layout) {
+double GroupBounds::computing_s(const LayoutGroup& group) {
   if (!counts_computing()) return 0;
+  const Layout layout = least_sharded(group);
   const Microbatches all = sequences_of(problem_, layout);
   const OneMicrobatch &each = of(layout, all.each, Exchanges::left_out),
                       &last = all.even() ? each : of(layout, all.last, Exchanges::left_out);
@@ -249,7 +261,7 @@ double GroupBounds::scheduled_s(const Layout& layout) {
 
 double GroupBounds::scheduled_s(const LayoutGroup& group) {
   double least = std::numeric_limits<double>::infinity();
-  Layout member = group.layout;
+  Layout member = least_sharded(group);
   for (const Exchange& each : group.exchanges) {
     member.dispatcher = each.dispatcher, member.exchange_overlap = each.overlap, member.cuda_graphs = each.graphs;
     least = std::min(least, scheduled_s(member));

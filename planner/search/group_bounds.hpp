@@ -27,7 +27,7 @@ class GroupBounds {
   double path_s(const Layout& member);
   /// Bound for the kernel seconds of any rank in a step, for all layouts with the same computation: the layers' kernels
   /// on the rank with the fewest. 0 with nodes of several kinds or shared cores.
-  double computing_s(const Layout& layout);
+  double computing_s(const LayoutGroup& group);
   /// Bound for every member's process memory, as in StepMemory::needed().
   double memory_bytes(const LayoutGroup& group);
 
@@ -40,7 +40,7 @@ class GroupBounds {
     std::vector<LayerSeconds> of_ranks;  ///< of each rank of an expert group; only set if computing_s is needed
   };
   enum class Exchanges { left_out, counted };
-  using Key = std::array<std::int64_t, 16>;  ///< what a rank's computation and exchanges depend on
+  using Key = std::array<std::int64_t, 17>;  ///< what a rank's computation and exchanges depend on
   Key key_of_one(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   const OneMicrobatch& of(const Layout& layout, std::int64_t microbatch, Exchanges exchanges);
   /// The load of the busiest rank of an expert group.

@@ -247,13 +247,13 @@ std::vector<Layout> LayoutSpace::narrowest(const LayoutGroup& group) const {
 }
 
 std::optional<LayoutGroup> LayoutSpace::group_of(Layout l, const Microbatches& sequences) const {
-  LayoutGroup group{{}, sequences.count};
+  LayoutGroup group{.layout = {}, .microbatches = sequences.count};
   const auto rank = [](const Keeping& k) {
     return std::tuple(k.shard * k.optimizer_shard, k.shard, k.reshard, k.reduce_every, !k.overlap);
   };
   std::optional<Keeping> least;
   each_keeping(l, sequences.count, [&](const Keeping& k) {
-    ++group.members;
+    group.least_shard = group.members++ == 0 ? k.shard : std::min(group.least_shard, k.shard);
     const Exchange exchange{k.dispatcher, k.overlap, k.graphs};
     if (std::ranges::find(group.exchanges, exchange) == group.exchanges.end()) group.exchanges.push_back(exchange);
     if (!least || rank(k) > rank(*least)) least = k;

@@ -27,6 +27,7 @@ struct LayoutGroup {
   Layout layout;  ///< the member with the least memory
   std::int64_t microbatches = 0;
   std::int64_t members = 0;
+  std::int64_t least_shard = 1;          ///< the smallest Layout::shard of the members
   std::vector<Exchange> exchanges = {};  ///< those of the members, each once
 };
 

@@ -10,6 +10,7 @@
 #include "configs/base/quantity.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"
+#include "sim/cost/memory/dispatcher_memory.hpp"
 
 namespace wt {
 namespace {
@@ -110,7 +111,7 @@ class Search {
       const LayoutGroup& g = groups_[i];
       if (i % 64 == 0)
         say("bounding layouts", static_cast<std::int64_t>(i), static_cast<std::int64_t>(groups_.size()), g.layout);
-      group_.push_back({bounds_.step_s(g), bounds_.computing_s(g.layout)});
+      group_.push_back({bounds_.step_s(g), bounds_.computing_s(g)});
       push(least_of_any(group_.back()), Stage::group, i);
     }
   }
@@ -126,7 +127,7 @@ class Search {
   }
 
   bool fits(Candidate& c) {
-    c.memory_bytes = needed(c.layout);
+    c.memory_bytes = needed(c.layout) + (p_.memory ? dispatcher_bytes(p_.model, c.layout) : 0);
     if (c.memory_bytes <= p_.memory_limit_bytes) return true;
     c.fate = Fate::infeasible;
     c.reason = "memory";
@@ -185,7 +186,7 @@ class Search {
     return least;
   }
 
-  /// Cached without dispatcher and launches, which do not change it.
+  /// Cached without the dispatcher, whose buffers are not counted, and without launches, which change nothing.
   double needed(Layout layout) {
     layout.dispatcher = Dispatcher::alltoall, layout.cuda_graphs = CudaGraphs::none;
     double& known = (*known_memory_)[key_of(layout)];

@@ -120,9 +120,9 @@ struct SearchResult {
   std::vector<Candidate> candidates;  ///< of opened groups, in the order of opening
   std::vector<UnopenedGroup> groups;  ///< groups that were not opened
   std::size_t best = 0;
-  std::size_t chosen = 0;         ///< the most robust of the ties; a plan uses regret instead (planner/regret)
+  std::size_t chosen = 0;             ///< the most robust of the ties; a plan uses regret instead (planner/regret)
   std::optional<std::size_t> simple;  ///< a plan's simple alternative to `best` (planner/plan/simple_alternative.hpp)
-  std::vector<std::size_t> ties;  ///< by objective, the best first
+  std::vector<std::size_t> ties;      ///< by objective, the best first
   Certificate certificate;
 };
 
@@ -135,7 +135,7 @@ using SearchProgress =
 SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
 
 /// The memory at p99 routing load.
-StepMemory step_memory(const SearchProblem& problem, const Layout& layout);
+StepMemory step_memory(const SearchProblem& problem, const Layout& layout, bool with_moments = false);
 Simulated simulate_layout(const SearchProblem& problem, const Layout& layout, bool timeline = false);
 /// Simulated seconds in which the replica that has read a checkpoint broadcasts it to the other replicas
 /// (restore_programs).

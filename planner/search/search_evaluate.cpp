@@ -168,8 +168,8 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given, b
 
 }  // namespace
 
-StepMemory step_memory(const SearchProblem& problem, const Layout& layout) {
-  StepMemory out = live_step_memory(problem, layout, true, [](double) { return false; });
+StepMemory step_memory(const SearchProblem& problem, const Layout& layout, bool with_moments) {
+  StepMemory out = live_step_memory(problem, layout, with_moments, [](double) { return false; });
   const StackMemory* model = problem.memory;
   out.allocated = model ? model->of(MemoryOf::peak_allocated, out.live) : as_live(out.live);
   out.reserved = model ? model->of(MemoryOf::peak_reserved, out.live) : as_live(out.live);
@@ -182,12 +182,14 @@ double needed_bytes(const SearchProblem& problem, const Layout& layout) {
   // A process's need and its uncertainty increase with kept and with temporary memory. For any split of the peak, each
   // is at least the smaller of its values for all kept and for all temporary.
   const auto least = [&](double peak) {
-    const MemoryForecast kept = process_of(problem, layout, {peak, 0}), dynamic = process_of(problem, layout, {0, peak});
+    const MemoryForecast kept = process_of(problem, layout, {peak, 0}),
+                         dynamic = process_of(problem, layout, {0, peak});
     return std::min(kept.bytes, dynamic.bytes) +
            std::min(kept.quantile(probability) - kept.bytes, dynamic.quantile(probability) - dynamic.bytes);
   };
-  const LiveMemory live =
-      live_step_memory(problem, layout, false, [&](double peak) { return least(peak) > problem.memory_limit_bytes; }).live;
+  const LiveMemory live = live_step_memory(problem, layout, false, [&](double peak) {
+                            return least(peak) > problem.memory_limit_bytes;
+                          }).live;
   return least(live.peak()) > problem.memory_limit_bytes ? least(live.peak())
                                                          : process_of(problem, layout, live).quantile(probability);
 }

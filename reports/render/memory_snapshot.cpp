@@ -11,7 +11,8 @@
 namespace wt {
 namespace {
 
-/// Writes the few kinds of values that a snapshot has, as a pickle of protocol 2 (docs.python.org/3/library/pickletools).
+/// Writes the few kinds of values that a snapshot has, as a pickle of protocol 2
+/// (docs.python.org/3/library/pickletools).
 class Pickle {
  public:
   Pickle() { out_ = "\x80\x02"; }

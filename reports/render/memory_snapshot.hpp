@@ -7,7 +7,7 @@
 
 namespace wt {
 
-/// The bytes of the file, a pickle of protocol 2: one segment as large as the peak, and an event for every buffer that
+/// The bytes of the file, a pickle of protocol 2: one segment for all addresses, and an event for every buffer that
 /// is allocated or freed. A buffer's stack names the buffer, its layer and the op. `replay` has events, and is of
 /// `program`. Addresses are the lowest free ones, not those of PyTorch's allocator.
 std::string memory_snapshot(const Program& program, const MemoryReplay& replay);

@@ -42,9 +42,9 @@ double gpu_bytes(const std::string& gpu) {
 void fill_memory(const RunLine& line, RunRow& row) {
   using Outcome = RunRow::Outcome;
   const std::string &outcome = line.text("outcome"), &optimizer = line.text("optimizer");
-  row.outcome = outcome == "ran"                                             ? Outcome::ran
+  row.outcome = outcome == "ran"                                                   ? Outcome::ran
                 : outcome.starts_with("out of memory") || says(outcome, "^failed") ? Outcome::out_of_memory
-                                                                             : Outcome::unsaid;
+                                                                                   : Outcome::unsaid;
   row.gpu_bytes = gpu_bytes(row.gpu);
   if (says(optimizer, "muon")) row.optimizer = OptimizerKind::muon;
   if (says(optimizer, "host memory")) row.offload_fraction = 1;
@@ -74,10 +74,9 @@ void fill_row_stack(const RunLine& line, RunRow& row) {
                                                  {"cudnn", AttentionKernels::cudnn},
                                                  {"unfused", AttentionKernels::unfused}});
   said.dropout = known_word<bool>(line, "dropout", {{"1", true}, {"0", false}});
-  said.weight_gradients = known_word<WeightGradients>(line, "weight_gradients",
-                                                      {{"added", WeightGradients::added},
-                                                       {"in_place", WeightGradients::in_place},
-                                                       {"dummy", WeightGradients::dummy}});
+  said.weight_gradients = known_word<WeightGradients>(
+      line, "weight_gradients",
+      {{"added", WeightGradients::added}, {"in_place", WeightGradients::in_place}, {"dummy", WeightGradients::dummy}});
   said.grouped_products = known_word<bool>(line, "expert_products", {{"grouped", true}, {"sequential", false}});
   const std::string& loss = line.text("loss");
   std::smatch chunks;

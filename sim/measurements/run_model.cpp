@@ -153,9 +153,10 @@ void fill_model(const RunLine& line, RunRow& row) {
     if (m.dense_layers > 0) m.dense_ffn = line.needed("ffn_hidden");
     if (const auto width = line.count("expert_width")) {  // a projection makes rows narrower before they are sent
       m.ffn = m.ffn * *width / m.d_model;
-      row.assumed.push_back(fmt::format("experts of the model's width and {} hidden units, with as many weights as "
-                                        "those on rows of {}",
-                                        m.ffn, *width));
+      row.assumed.push_back(
+          fmt::format("experts of the model's width and {} hidden units, with as many weights as "
+                      "those on rows of {}",
+                      m.ffn, *width));
     }
   } else if (const auto ffn = line.count("ffn_hidden")) {
     m.ffn = *ffn;

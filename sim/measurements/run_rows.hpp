@@ -28,8 +28,8 @@ struct RowStack {
   std::optional<AttentionKernels> attention = {};
   std::optional<WeightGradients> weight_gradients = {};
   std::optional<bool> dropout = {};
-  std::optional<bool> grouped_products = {};    ///< of experts; false: one product for each expert
-  std::optional<double> logit_bytes = {};       ///< MemoryFacts::logit_bytes
+  std::optional<bool> grouped_products = {};     ///< of experts; false: one product for each expert
+  std::optional<double> logit_bytes = {};        ///< MemoryFacts::logit_bytes
   std::optional<std::int64_t> loss_chunks = {};  ///< MemoryFacts::loss_chunks
 };
 

@@ -28,7 +28,7 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
 struct JudgedOutcome {
   std::int64_t line = 0;
   std::string name, origin;
-  bool ran = false;  ///< otherwise it ran out of memory
+  bool ran = false;                ///< otherwise it ran out of memory
   std::optional<double> runs_out;  ///< probability; empty: no prediction, for `reason`
   std::string reason = {};
   bool right() const { return (*runs_out < 0.5) == ran; }

@@ -215,7 +215,8 @@ std::unique_ptr<Machine> machine_after(const std::string& hooks, const std::func
 TEST_CASE("a slow node without a spare: the run goes on in the planner's layout for the nodes that are left") {
   const std::string hooks = "save stop sweep sweep cordon start ";
   std::string said;
-  const auto machine = machine_after(hooks, [](Machine& m) { return m.sweeps_find(2), m.start(1), m.watch(); }, said);
+  const auto machine = machine_after(
+      hooks, [](Machine& m) { return m.sweeps_find(2), m.start(1), m.watch(); }, said);
   INFO(said << machine->read("run/train.log"));
   CHECK(machine->hooks_run() == hooks);
   CHECK_THAT(said, Contains("shrink, without node-2") && Contains("it helped"));
@@ -227,7 +228,8 @@ TEST_CASE("a slow node without a spare: the run goes on in the planner's layout 
 TEST_CASE("sweeps blame the wrong node: the shrunk run is as slow, and gets all of its nodes back") {
   const std::string hooks = "save stop sweep sweep cordon start uncordon save stop start tell ";
   std::string said;
-  const auto machine = machine_after(hooks, [](Machine& m) { return m.sweeps_find(1), m.start(2), m.watch(); }, said);
+  const auto machine = machine_after(
+      hooks, [](Machine& m) { return m.sweeps_find(1), m.start(2), m.watch(); }, said);
   INFO(said << machine->read("run/train.log"));
   CHECK(machine->hooks_run() == hooks);
   CHECK_THAT(said, Contains("shrink, without node-1") && Contains("it did not help"));

@@ -83,15 +83,14 @@ Figures far_off() {
   return {count(far), count(rows), count(nanotron), count(experts)};
 }
 
-/// Pairs of an origin and an architecture (dense, MoE) with five rows or more: how many have a smaller median error than
-/// a constant MFU, and how many there are; the same of MoE alone.
+/// Pairs of an origin and an architecture (dense, MoE) with five rows or more: how many have a smaller median error
+/// than a constant MFU, and how many there are; the same of MoE alone.
 Figures nearer_than_constant_mfu() {
   std::map<std::pair<std::string, bool>, std::pair<std::vector<double>, std::vector<double>>> errors;
   for (const json& row : runs().at("rows")) {
     if (row.at("predicted_s").is_null() || row.at("baseline_s").is_null()) continue;
     const double measured = row.at("measured_s");
-    auto& [ours, theirs] =
-        errors[{row.at("origin"), row.at("regime").get<std::string>().starts_with("MoE")}];
+    auto& [ours, theirs] = errors[{row.at("origin"), row.at("regime").get<std::string>().starts_with("MoE")}];
     ours.push_back(std::abs(row.at("predicted_s").get<double>() / measured - 1));
     theirs.push_back(std::abs(row.at("baseline_s").get<double>() / measured - 1));
   }

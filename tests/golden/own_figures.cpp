@@ -129,20 +129,21 @@ TEST_CASE("docs/accuracy.md: steps of one H200, as they were recorded, beside pr
   REQUIRE(python("bench/studies/gpu_steps/products.py >" + products).status == 0);
   const json of_products = said("validate kernels " + products).at("summary");
 
-  check_table(kAccuracy + "#One H200", "| what | figure |",
-              {{"step time, two MoE models, without a profile (`simulate --stack windtunnel-train`); the fit has these runs",
-                {{moe.off()}, {fine.off()}},
-                {"off", insides({moe, fine})}},
-               {"step time, a dense model, likewise", {{dense.off()}}, {"off", insides({dense})}},
-               {"the same after calibrating on one MoE run: the other MoE and the dense model",
-                {{fine_after.off()}, {dense_after.off()}},
-                {"too long", insides({fine_after, dense_after})}},
-               {"peak memory of all three, nothing measured before",
-                {significant(std::max({moe.peak_off(), fine.peak_off(), dense.peak_off()}), 1)}},
-               {"[products of " + std::to_string(of_products.at("n").get<int>()) +
-                    " shapes](../bench/studies/gpu_steps/README.md), nothing measured before",
-                {percent(of_products, "median_ape"), percent(of_products, "coverage80")}}},
-              1, 2);
+  check_table(
+      kAccuracy + "#One H200", "| what | figure |",
+      {{"step time, two MoE models, without a profile (`simulate --stack windtunnel-train`); the fit has these runs",
+        {{moe.off()}, {fine.off()}},
+        {"off", insides({moe, fine})}},
+       {"step time, a dense model, likewise", {{dense.off()}}, {"off", insides({dense})}},
+       {"the same after calibrating on one MoE run: the other MoE and the dense model",
+        {{fine_after.off()}, {dense_after.off()}},
+        {"too long", insides({fine_after, dense_after})}},
+       {"peak memory of all three, nothing measured before",
+        {significant(std::max({moe.peak_off(), fine.peak_off(), dense.peak_off()}), 1)}},
+       {"[products of " + std::to_string(of_products.at("n").get<int>()) +
+            " shapes](../bench/studies/gpu_steps/README.md), nothing measured before",
+        {percent(of_products, "median_ape"), percent(of_products, "coverage80")}}},
+      1, 2);
 
   const auto row = [](const std::string& name, const GpuRun& blind, const GpuRun& after) -> Row {
     constexpr double kGiB = 1 << 30;

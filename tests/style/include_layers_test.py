@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "sim/cost": ["configs", "sim/statistics", "sim/cost/ops", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory",
                  "sim/cost/calibrate", "sim/cost/stacks"],
     # published tables, and the constants that are fitted to them offline
-    "sim/measurements": ["configs", "sim/program", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory"],
+    "sim/measurements": ["configs", "sim/program", "sim/cost/collectives", "sim/cost/kernels", "sim/cost/memory", "sim/cost/stacks"],
     "sim/fit": ["configs", "sim/program", "sim/statistics", "sim/cost/ops", "sim/cost/host", "sim/cost/collectives",
                 "sim/cost/kernels", "sim/cost/memory", "sim/cost/stacks", "sim/question", "sim/measurements"],
     "sim/cluster": ["configs"],

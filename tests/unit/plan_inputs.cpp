@@ -173,7 +173,8 @@ TEST_CASE("search.precision: each format that stack and GPU have is searched, an
   const PlanInputs one = inputs("[amp_bf16]");
   CHECK(one.study.precision.word == "amp_bf16");
   CHECK(one.formats.size() == 1);
-  CHECK_THAT(plan_scope(inputs_of(kSmallStudy)), Catch::Contains("Not searched: ") && Catch::Contains("fp8, mxfp8 (search"));
+  CHECK_THAT(plan_scope(inputs_of(kSmallStudy)),
+             Catch::Contains("Not searched: ") && Catch::Contains("fp8, mxfp8 (search"));
   CHECK_THROWS_WITH(inputs("amp_fp9"), Catch::Contains("search.precision") && Catch::Contains("amp_fp9"));
   CHECK_THROWS_WITH(inputs("[amp_nvfp4]"), Catch::Contains("no nvfp4 products on H100"));
 }

@@ -35,9 +35,9 @@ TEST_CASE("memory outside of the allocator: a stack's own sources and the mean o
   const std::vector<OutsideRow> rows{row("a", "torchtitan", 8, 1), row("b", "torchtitan", 8, 1),
                                      row("c", "nanotron", 64, 8 * nodes), row("d", "torchtitan", 1, 0.5)};
   const OutsideMemory model = outside_memory(rows, stacks);
-  CHECK(model.of_stack(another, 8).bytes == Approx(2 * kGiB));               // (1 x 1 x 8)^(1/3)
-  CHECK(model.of_stack(titan, 8).bytes == Approx(std::cbrt(2.0) * kGiB));    // (1 x 1 x 2)^(1/3)
-  CHECK(model.of_stack(nano, 8).bytes == Approx(2 * groups * kGiB));         // one source says too little
+  CHECK(model.of_stack(another, 8).bytes == Approx(2 * kGiB));             // (1 x 1 x 8)^(1/3)
+  CHECK(model.of_stack(titan, 8).bytes == Approx(std::cbrt(2.0) * kGiB));  // (1 x 1 x 2)^(1/3)
+  CHECK(model.of_stack(nano, 8).bytes == Approx(2 * groups * kGiB));       // one source says too little
   CHECK(model.of_stack(titan, 1).bytes == Approx(0.5 * kGiB));
   CHECK(model.without("c").of_stack(nano, 8).bytes == Approx(groups * kGiB));
   const MemoryForecast f = model.of_stack(titan, 8);
@@ -70,7 +70,9 @@ TEST_CASE("DeepEP's buffers for a width of 7168, by ranks that share experts") {
   layout.dispatcher = Dispatcher::deepep;
   const double MiB = 1 << 20;
   for (const auto& [ranks, nvlink, network] :
-       {std::tuple{std::int64_t{8}, 320, 0}, {std::int64_t{16}, 360, 512}, {std::int64_t{64}, 360, 512},
+       {std::tuple{std::int64_t{8}, 320, 0},
+        {std::int64_t{16}, 360, 512},
+        {std::int64_t{64}, 360, 512},
         {std::int64_t{128}, 700, 1024}}) {  // NVSHMEM needs 80, 320 and 641 MiB of its heap
     layout.expert = ranks;
     CHECK(std::abs(dispatcher_bytes(model, layout) / MiB - (nvlink + network + 32)) < 1);

@@ -107,7 +107,7 @@ TEST_CASE("the least energy of small spaces is that of brute force and proved, w
     const LayoutSpace space(p);
     double least = 1e300;
     for (const LayoutGroup& group : space.groups()) {
-      const LeastStep any{bounds.step_s(group), bounds.computing_s(group.layout)};
+      const LeastStep any{bounds.step_s(group), bounds.computing_s(group)};
       CHECK(any.computing_s > 0);
       for (const Layout& layout : space.members(group)) {
         const Simulated step = simulate_layout(p, layout);

@@ -10,15 +10,18 @@ using namespace wt;
 
 namespace {
 
-/// A step with an interval from step_s / factor to step_s * factor.
-Simulated step(double step_s, double factor) {
-  Simulated out;
-  out.step_s = step_s, out.low_s = step_s / factor, out.high_s = step_s * factor;
+/// A layout whose objective is its step, with an interval from step_s / factor to step_s * factor.
+Candidate step(double step_s, double factor) {
+  Candidate out;
+  out.value = step_s;
+  out.result.emplace();
+  out.result->step_s = step_s, out.result->low_s = step_s / factor, out.result->high_s = step_s * factor;
   return out;
 }
 
 RunFeatures pipeline(double gpus) {
-  return {.family = "MoE, tensor and pipeline", .gpu = "H200", .stack = "s", .format = "bf16", .gpus = gpus, .split = 4};
+  return {
+      .family = "MoE, tensor and pipeline", .gpu = "H200", .stack = "s", .format = "bf16", .gpus = gpus, .split = 4};
 }
 
 MeasuredRun measured(const RunFeatures& features) {
@@ -52,16 +55,15 @@ TEST_CASE("a measured relative makes a lead count, a run that is far away does n
 
 TEST_CASE("a plan says what was passed over, and why") {
   Plan plan;
-  Candidate simple, fast;
-  simple.layout.shard = 64, simple.result = step(10.5, 1.5);
-  fast.layout.shard = 16, fast.layout.pipeline = 4, fast.result = step(10, 2.7);
+  Candidate simple = step(10.5, 1.5), fast = step(10, 2.7);
+  simple.layout.shard = 64, fast.layout.shard = 16, fast.layout.pipeline = 4;
   CHECK(is_simple(simple.layout));
   CHECK_FALSE(is_simple(fast.layout));
   plan.simple = simple;
-  plan.lead = lead_over(*simple.result, *fast.result, pipeline(64), {});
+  plan.lead = lead_over(simple, fast, pipeline(64), {});
   plan.layout = fast.layout;
-  CHECK_THAT(simple_sentence(plan), Catch::Contains("1x64") && Catch::Contains("5.0 % longer") &&
-                                        Catch::Contains("narrower by (80 %)"));
+  CHECK_THAT(simple_sentence(plan),
+             Catch::Contains("1x64") && Catch::Contains("5.0 % more") && Catch::Contains("narrower by (80 %)"));
   plan.layout = simple.layout;
   plan.passed_over = fast;
   CHECK_THAT(simple_sentence(plan), Catch::Contains("Passed over: 1x16 expert 1 pipeline 4, 10.0 s a step, which is "

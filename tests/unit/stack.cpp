@@ -80,8 +80,8 @@ TEST_CASE("every fact of memory is read") {
   said.weight_gradients = WeightGradients::in_place, said.collective_copies = CollectiveCopies::both;
   said.loss_chunks = 8, said.product_workspace_bytes = 32 << 20, said.kept_inputs = 3;
   said.grouped_products = false;
-  said.whole_states = said.last_rank_only = said.dropout = said.context_by_heads = said.losses_in_turn = said.late_reuse = said.resident_weights =
-      said.first_rank_only = true;
+  said.whole_states = said.last_rank_only = said.dropout = said.context_by_heads = said.losses_in_turn =
+      said.late_reuse = said.resident_weights = said.first_rank_only = true;
   CHECK(
       parsed(
           "gradient: 2B, optimizer: 8B, logit: 6B, weight_gradients: in_place, collective_copies: both, dropout: true, "

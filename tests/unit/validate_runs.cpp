@@ -348,7 +348,8 @@ TEST_CASE("a sentence that contradicts itself, or another column, is refused") {
 }
 
 TEST_CASE("the published tables are understood to the last word") {
-  for (const char* table : {"training_runs", "torchtitan_runs", "later_runs", "runs_2026", "runs_late_2026", "own_runs", "large_runs"})
+  for (const char* table :
+       {"training_runs", "torchtitan_runs", "later_runs", "runs_2026", "runs_late_2026", "own_runs", "large_runs"})
     for (const RunRow& row : read_run_rows("configs/measurements/" + std::string(table) + ".csv"))
       for (const std::string& assumed : row.assumed) {
         INFO(row.name);

@@ -63,7 +63,7 @@ std::vector<MemoryPart> memory_parts(const std::vector<MemoryMoment>& moments, d
     parts.push_back({words.text, to_string(words.kind), bytes});
   }
   for (const auto& [text, bytes] : {std::pair{"gaps between blocks", reserved_bytes - peak->bytes},
-                                    {"CUDA context and NCCL", process_bytes - reserved_bytes}})
+                                    {"CUDA context, NCCL and dispatcher", process_bytes - reserved_bytes}})
     if (bytes > 0) parts.push_back({text, kOutside, bytes});
   std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return parts;

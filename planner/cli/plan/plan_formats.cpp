@@ -12,7 +12,7 @@ namespace wt {
 Table format_table(const PlanInputs& inputs) {
   Table table{.title = "Number formats",
               .columns = {"precision", "best layout", numeric("step", "s"), numeric("80 % interval", "s"),
-                          numeric("less time", "%"), ""}};
+                          numeric("saves", "%"), ""}};
   const auto& rows = inputs.formats;
   for (const FormatRow& row : rows) {
     if (!row.unplanned.empty()) {
@@ -26,7 +26,8 @@ Table format_table(const PlanInputs& inputs) {
                           row.precision == inputs.study.precision.word ? Cell("chosen", Status::good) : Cell("")});
   }
   table.note =
-      "Less time: of the whole run, than in the first format. Time and memory alone are predicted. Whether this model "
+      "Saves: days of the run, or energy where that is preferred, against the first format. Time and memory alone are "
+      "predicted. Whether this model "
       "trains to the same loss below 16 bits was not measured here: compare losses before you rely on it.";
   return table;
 }

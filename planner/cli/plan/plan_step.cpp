@@ -146,11 +146,11 @@ Section memory_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "memory", .title = "Memory"};
   s.paragraphs.push_back(
       inputs.memory
-          ? fmt::format("A rank's process takes {} ({} to {}, 80 % interval) of the {} that it may use. Its allocator "
-                        "reserves {} of that, for {} of tensors. The rest is the CUDA context and NCCL.",
-                        format_bytes(m.process.bytes), format_bytes(m.process.low), format_bytes(m.process.high),
-                        format_bytes(plan.memory_limit_bytes), format_bytes(m.reserved.bytes),
-                        format_bytes(m.live.peak()))
+          ? fmt::format(
+                "A rank's process takes {} ({} to {}, 80 % interval) of the {} that it may use. Its allocator "
+                "reserves {} of that, for {} of tensors. The rest is the CUDA context, NCCL and the dispatcher.",
+                format_bytes(m.process.bytes), format_bytes(m.process.low), format_bytes(m.process.high),
+                format_bytes(plan.memory_limit_bytes), format_bytes(m.reserved.bytes), format_bytes(m.live.peak()))
           : fmt::format("A rank's tensors take {} of the {} that it may use. Only tensors are counted.",
                         format_bytes(m.live.peak()), format_bytes(plan.memory_limit_bytes)));
   if (inputs.memory) s.paragraphs.push_back(memory_sentence(inputs, plan) + ".");

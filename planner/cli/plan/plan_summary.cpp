@@ -103,14 +103,16 @@ std::string simple_sentence(const Plan& plan) {
   if (plan.passed_over)
     return fmt::format(
         "Chosen for its simplicity, without tensor, pipeline and context groups. Passed over: {}, which is {:.1f} % "
-        "ahead, while its interval is {:.0f} % wider and no measured run is like it. Measure a step of both to decide.",
-        text(*plan.passed_over), 100 * plan.lead.ahead, 100 * plan.lead.wider);
+        "{}, "
+        "while its interval is {:.0f} % wider and no measured run is like it. Measure a step of both to decide.",
+        text(*plan.passed_over), 100 * std::abs(plan.lead.ahead), plan.lead.ahead < 0 ? "behind" : "ahead",
+        100 * plan.lead.wider);
   if (is_simple(plan.layout)) return "";
   if (!plan.simple)
     return "The simple alternative, without tensor, pipeline and context groups, does not fit or is not in the study.";
-  std::string out = fmt::format(
-      "The simple alternative, without tensor, pipeline and context groups: {}, {:.1f} % longer.", text(*plan.simple),
-      100 * plan.lead.ahead);
+  std::string out =
+      fmt::format("The simple alternative, without tensor, pipeline and context groups: {}, {:.1f} % {}.",
+                  text(*plan.simple), 100 * std::abs(plan.lead.ahead), plan.lead.ahead < 0 ? "less" : "more");
   if (plan.lead.ahead < plan.lead.wider)
     out += fmt::format(" That is less than what its interval is narrower by ({:.0f} %).", 100 * plan.lead.wider);
   return out;

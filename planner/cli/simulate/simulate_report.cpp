@@ -90,10 +90,10 @@ Table memory_table(const SimulatedRun& step) {
   if (step.memory)
     table.note += fmt::format(
         " Its process takes {} ({} to {}, 80 % interval): the allocator reserves {} for {} of tensors, and {} are "
-        "outside of it (CUDA context, NCCL).",
+        "outside of it (CUDA context, NCCL, dispatcher).",
         format_bytes(fullest.process.bytes), format_bytes(fullest.process.low), format_bytes(fullest.process.high),
         format_bytes(fullest.reserved.bytes), format_bytes(fullest.live.peak()),
-        format_bytes(step.memory->outside().bytes));
+        format_bytes(fullest.process.bytes - fullest.reserved.bytes));
   return table;
 }
 
@@ -144,10 +144,13 @@ MemoryUse fullest_memory(const SimulatedRun& step) {
     const auto c = static_cast<std::size_t>(step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]);
     const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
     const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
-    const MemoryUse own{t.rank, live, forecast(MemoryOf::peak_allocated), forecast(MemoryOf::peak_reserved),
-                        step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout))
-                                    : as_live(live),
-                        node.usable_memory_bytes};
+    const MemoryUse own{
+        t.rank,
+        live,
+        forecast(MemoryOf::peak_allocated),
+        forecast(MemoryOf::peak_reserved),
+        step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout)) : as_live(live),
+        node.usable_memory_bytes};
     if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
   }
   return fullest;

@@ -218,8 +218,8 @@ Validation validate_memory(const Options& o) {
       .rows = judged(LeftOut::group),
       .unit = kBytes,
       .whole_sources = judged(LeftOut::origin),
-      .outcomes =
-          judge_outcomes(rows, published.tables().memory_runs, published.tables().outside, published.stacks(), o.stack)};
+      .outcomes = judge_outcomes(rows, published.tables().memory_runs, published.tables().outside, published.stacks(),
+                                 o.stack)};
 }
 
 struct Subject {

@@ -23,8 +23,7 @@ double dispatcher_bytes(const ModelSpec& model, const Layout& layout) {
   constexpr double kChannels = 10, kWorkspace = 32 << 20, kHeap = 512 << 20;
   const double row = 2 * as_double(model.d_model), nodes = std::ceil(as_double(layout.expert) / as_double(kNodeRanks));
   const double peers = as_double(std::min(layout.expert, kNodeRanks));
-  const double nvlink =
-      kChannels * peers * (nvlink_tokens(layout.expert) * (row + 8 + 2048) + 4 * (2 * nodes + 3));
+  const double nvlink = kChannels * peers * (nvlink_tokens(layout.expert) * (row + 8 + 2048) + 4 * (2 * nodes + 3));
   const double network = nodes > 1 ? 2 * kChannels * nodes * (128 * (row + 8 + 2064) + 72) : 0;
   return nvlink + std::ceil(network / kHeap) * kHeap + kWorkspace;
 }

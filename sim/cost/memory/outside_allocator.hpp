@@ -34,10 +34,10 @@ class OutsideMemory {
   const std::vector<Known>& known() const { return known_; }
   /// A copy without this origin's rows.
   OutsideMemory without(const std::string& origin) const;
-  /// The formula's ratio times the geometric mean over all origins. A stack with kFewestOrigins origins has the mean over these and, counted as
-  /// one more, the mean over all; left-out rows cannot judge a stack with a single message. Runs on one GPU have a mean
-  /// of their own. The interval comes from errors on left-out origins. Without any row: kAssumed_bytes within a factor
-  /// of 2.
+  /// The formula's ratio times the geometric mean over all origins. A stack with kFewestOrigins origins has the mean
+  /// over these and, counted as one more, the mean over all; left-out rows cannot judge a stack with a single message.
+  /// Runs on one GPU have a mean of their own. The interval comes from errors on left-out origins. Without any row:
+  /// kAssumed_bytes within a factor of 2.
   MemoryForecast of_stack(const StackSpec& stack, std::int64_t gpus) const;
 
   static constexpr std::size_t kFewestOrigins = 2;

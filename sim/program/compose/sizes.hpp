@@ -44,8 +44,8 @@ struct Sizes {
   double heads;                ///< output of the attention kernel
   double core_made;            ///< outputs of the attention kernel: its result, and logsumexp or scores
   double core;                 ///< the part of `core_made` that only its backward needs: recompute of the core drops it
-  // Kept under recompute of `products`: everything saved, except half of the second products' outputs, and of experts on
-  // the same rank nothing.
+  // Kept under recompute of `products`: everything saved, except half of the second products' outputs, and of experts
+  // on the same rank nothing.
   double attention_kept;  ///< attention's output, and the half of the projections
   double ffn_kept, ffn_saved_kept;
   Amount experts_kept;

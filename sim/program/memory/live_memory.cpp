@@ -14,9 +14,7 @@ LiveMemory live_memory(const Program& program, double peak_bytes) {
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks) {
   LiveMemory most;
   const std::span all(programs.programs);
-  for (const Program& program : ranks == Ranks::all           ? all
-                                : ranks == Ranks::first_stage ? all.first(1)
-                                                              : all.last(1)) {
+  for (const Program& program : ranks == Ranks::all ? all : ranks == Ranks::first_stage ? all.first(1) : all.last(1)) {
     const LiveMemory own = live_memory(program, replay_memory(program, rows).peak_bytes);
     if (own.peak() > most.peak()) most = own;
   }

@@ -16,8 +16,8 @@ std::string to_string(StepPart part);
 
 struct MemoryMoment {
   StepPart part = StepPart::forward;
-  std::string op;                       ///< id of the op at whose issue memory is highest
-  double bytes = 0;                     ///< sum of the buffers
+  std::string op;                          ///< id of the op at whose issue memory is highest
+  double bytes = 0;                        ///< sum of the buffers
   std::map<std::string, double> bytes_of;  ///< by buffer name; "transient" is the running op's
 };
 
