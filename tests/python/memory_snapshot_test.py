@@ -41,7 +41,7 @@ def check(run, cluster, stack):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode in (0, 1), done.stderr  # 1: may not fit
         snapshot = pickle.loads(Path(folder, "memory.pickle").read_bytes())
-        report = json.loads(done.stdout)
+        report = json.loads(done.stdout)["payload"]
     [trace] = snapshot["device_traces"]
     [segment] = snapshot["segments"]
     peak = peak_bytes(trace)
