@@ -103,12 +103,6 @@ void add_simple_alternative(const SearchProblem& problem, SearchResult& search) 
   if (same == search.candidates.end()) search.candidates.push_back(*simple);
 }
 
-RunFeatures features_of(const PlanInputs& inputs, const Layout& layout) {
-  Plan plan;
-  plan.layout = layout;
-  return features_of(plan_run(inputs, plan), inputs.study.cluster, inputs.stack);
-}
-
 /// Passes the chosen layout over for the simple one if its lead is unsure.
 void prefer_simple(const PlanInputs& inputs, Plan& plan) {
   const Candidate& chosen = plan.search.candidates[plan.search.chosen];
@@ -235,6 +229,12 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
   plan.cost = estimate_cost(cost_input(inputs, plan));
   plan.next = measure_next(inputs, plan);
   return plan;
+}
+
+RunFeatures features_of(const PlanInputs& inputs, const Layout& layout) {
+  Plan plan;
+  plan.layout = layout;
+  return features_of(plan_run(inputs, plan), inputs.study.cluster, inputs.stack);
 }
 
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan) {

@@ -148,5 +148,7 @@ SearchProblem search_problem(const PlanInputs& inputs, const OpCost& cost);
 
 /// The plan as a run: layout, cadence and model.
 RunSpec plan_run(const PlanInputs& inputs, const Plan& plan);
+/// What decides which measured runs a step of this layout is like.
+RunFeatures features_of(const PlanInputs& inputs, const Layout& layout);
 
 }  // namespace wt

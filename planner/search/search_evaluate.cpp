@@ -156,7 +156,7 @@ StepMemory live_step_memory(const SearchProblem& problem, const Layout& given, b
       if (needs <= most) continue;
       most = needs;
       out.live = live;
-      if (with_moments) out.moments = memory_moments(program, rows);
+      if (with_moments) out.moments = memory_moments(program, replay_memory(program, rows, true));
     }
     if (enough(peak)) {
       out.live = {0, peak};

@@ -18,7 +18,7 @@ struct BufferWords {
   std::string text;  ///< "tokens' rows at their experts"
   MemoryUseKind kind = MemoryUseKind::working;
 };
-/// Words for a buffer's name, including "transient" of MemoryReplay::at_peak. Empty for an unknown name.
+/// Words for a buffer's name, including "transient" of MemoryMoment::bytes_of. Empty for an unknown name.
 std::optional<BufferWords> find_buffer_words(const std::string& name);
 /// The same; an unknown name is returned itself, as working memory.
 BufferWords buffer_words(const std::string& name);

@@ -68,11 +68,11 @@ void fill(const CsvTable& table, const CsvRow& cells, CollectiveRow& row) {
   row.nodes = needed_whole_number(table, cells, table.at("nodes"), 1);
   row.gpus = needed_whole_number(table, cells, table.at("gpus"), 2);
   if (row.nodes > row.gpus) throw_usage("found {} nodes for {} GPUs, needs a GPU a node at least", row.nodes, row.gpus);
-  const auto said = whole_number(table, cells, table.at("node_gpus"), 1);
-  if (said && row.gpus > row.nodes * *said)
+  const auto node_gpus = whole_number(table, cells, table.at("node_gpus"), 1);
+  if (node_gpus && row.gpus > row.nodes * *node_gpus)
     throw_usage("{}: line {}: node_gpus: found {} GPUs on {} nodes of {}, needs at most {}; correct one of the cells",
-                table.file.string(), cells.line, row.gpus, row.nodes, *said, row.nodes * *said);
-  row.interconnect = read_interconnect(text("fabric"), said.value_or(gpus_of_host(row.gpu)));
+                table.file.string(), cells.line, row.gpus, row.nodes, *node_gpus, row.nodes * *node_gpus);
+  row.interconnect = read_interconnect(text("fabric"), node_gpus.value_or(gpus_of_host(row.gpu)));
   // A "node" with more GPUs than a host has is a domain of several hosts: some tables count racks as nodes.
   std::int64_t& domain = row.interconnect.nvlink_domain;
   domain = std::max(domain, (row.gpus + row.nodes - 1) / row.nodes);

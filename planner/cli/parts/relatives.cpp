@@ -33,8 +33,7 @@ Table relatives_table(const RunFeatures& asked) {
   }
   table.note =
       "Each was predicted without anything that its origin published. Doublings away: of GPUs, size, tokens and "
-      "degrees; "
-      "another GPU, stack or format counts as one.";
+      "degrees; another GPU, stack or format counts as one.";
   return table;
 }
 

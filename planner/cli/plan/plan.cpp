@@ -16,6 +16,7 @@
 #include "configs/files/study_keys.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/relatives.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/decision_report.hpp"
@@ -140,7 +141,7 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
   fmt::print("\n{}\n", text_table(measure_table(plan, 6), {.color = color}));
   if (!inputs.study.cluster.shared_cores())
-    fmt::print("{}\n", text_table(relatives_table(features_of_plan(inputs, plan)), {.color = color}));
+    fmt::print("{}\n", text_table(relatives_table(features_of(inputs, plan.layout)), {.color = color}));
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);

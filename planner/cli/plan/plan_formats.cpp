@@ -27,8 +27,8 @@ Table format_table(const PlanInputs& inputs) {
   }
   table.note =
       "Saves: days of the run, or energy where that is preferred, against the first format. Time and memory alone are "
-      "predicted. Whether this model "
-      "trains to the same loss below 16 bits was not measured here: compare losses before you rely on it.";
+      "predicted. Whether this model trains to the same loss below 16 bits was not measured here: compare losses "
+      "before you rely on it.";
   return table;
 }
 

@@ -1,5 +1,6 @@
 // The report of a plan: one sentence, then the reasons, then the uncertainty.
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/cli/parts/relatives.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -55,7 +56,7 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
     chart.series[0].values.push_back(100 * plan.step.evidence[static_cast<std::size_t>(kind)]);
   }
   s.items.push_back(chart);
-  if (!inputs.study.cluster.shared_cores()) s.items.push_back(relatives_table(features_of_plan(inputs, plan)));
+  if (!inputs.study.cluster.shared_cores()) s.items.push_back(relatives_table(features_of(inputs, plan.layout)));
   if (!plan.timed_by.empty()) s.items.push_back(sources_table(plan));
   s.items.push_back(assumptions(inputs, plan));
   KeyValues cluster{.title = "The cluster's numbers"};

@@ -5,14 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "planner/cli/parts/relatives.hpp"
 #include "planner/plan/plan_details.hpp"
 #include "reports/model/report.hpp"
 
 namespace wt {
 
-/// What decides which measured runs the plan's step is like.
-RunFeatures features_of_plan(const PlanInputs& inputs, const Plan& plan);
 /// What the layout gains over the simple alternative, and whether its interval is wider by more; "" for a simple
 /// layout.
 std::string simple_sentence(const Plan& plan);

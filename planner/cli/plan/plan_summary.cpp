@@ -10,9 +10,7 @@
 #include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/parts/relatives.hpp"
 #include "planner/cli/plan/plan_report.hpp"
-#include "planner/plan/simple_alternative.hpp"
 #include "planner/search/layout_space.hpp"
-#include "sim/cost/published_constants.hpp"
 
 namespace wt {
 namespace {
@@ -84,16 +82,12 @@ std::string mfu_definition(const PlanInputs& inputs) {
                      inputs.peak_flops / 1e12);
 }
 
-RunFeatures features_of_plan(const PlanInputs& inputs, const Plan& plan) {
-  return features_of(plan_run(inputs, plan), inputs.study.cluster, inputs.stack);
-}
-
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;
   return fmt::format("{} on {} {} {}: {} tokens in {:.1f} days ({:.1f} to {:.1f}).", s.model.name,
                      format_number(as_double(s.gpus)), s.cluster.name, s.cluster.shared_cores() ? "ranks" : "GPUs",
                      format_tokens(s.tokens), plan.cost.days.p50, plan.cost.days.p05, plan.cost.days.p95) +
-         (s.cluster.shared_cores() ? "" : beyond_sentence(features_of_plan(inputs, plan)));
+         (s.cluster.shared_cores() ? "" : beyond_sentence(features_of(inputs, plan.layout)));
 }
 
 std::string simple_sentence(const Plan& plan) {

@@ -82,14 +82,13 @@ void simulate(const Options& o) {
   const std::int64_t fullest = fullest_memory(step).rank;
   const Program& program = step.programs.programs.at(
       static_cast<std::size_t>(step.programs.class_of_rank.at(static_cast<std::size_t>(fullest))));
-  const RowsBound rows = rows_of_rank(program, step.run.layout, *routing, fullest);
-  step.moments = memory_moments(program, rows);
+  const MemoryReplay memory = replay_memory(program, rows_of_rank(program, step.run.layout, *routing, fullest), true);
+  step.moments = memory_moments(program, memory);
 
   Report report = simulate_report(step);
   report.provenance =
       provenance({{"run", o.run}, {"cluster", o.cluster}, {"times", times.basis}, {"routing", step.routing}});
-  if (!o.output.empty())
-    write_folder(step, report, memory_snapshot(program, replay_memory(program, rows, true)), o.output);
+  if (!o.output.empty()) write_folder(step, report, memory_snapshot(program, memory), o.output);
   if (!o.json) std::erase_if(report.sections, [](const Section& s) { return s.id == "timeline"; });  // only in files
   put_report(report, o.json);
   if (report.status == Status::bad) set_status(static_cast<int>(Code::finding));

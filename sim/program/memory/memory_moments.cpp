@@ -19,9 +19,8 @@ std::string to_string(StepPart part) {
   return kNames[static_cast<std::size_t>(part)];
 }
 
-std::vector<MemoryMoment> memory_moments(const Program& program, const RowsBound& rows) {
+std::vector<MemoryMoment> memory_moments(const Program& program, const MemoryReplay& replay) {
   const std::vector<OpInstance> ops = unroll(program);
-  const MemoryReplay replay = replay_memory(program, rows, true);
   std::array<MemoryMoment, kStepParts.size()> highest;
   std::map<std::string, double> live;
   bool started = false;

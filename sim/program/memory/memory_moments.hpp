@@ -21,7 +21,8 @@ struct MemoryMoment {
   std::map<std::string, double> bytes_of;  ///< by buffer name; "transient" is the running op's
 };
 
-/// The highest moment of each part that has ops, in the order of kStepParts. The highest of them is the peak.
-std::vector<MemoryMoment> memory_moments(const Program& program, const RowsBound& rows);
+/// The highest moment of each part that has ops, in the order of kStepParts. The highest of them is the peak. `replay`
+/// is of `program`, with events.
+std::vector<MemoryMoment> memory_moments(const Program& program, const MemoryReplay& replay);
 
 }  // namespace wt

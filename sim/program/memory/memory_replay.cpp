@@ -23,7 +23,6 @@ class Replayer {
         with_events_(with_events),
         ops_(unroll(program)),
         places_(program.microbatches, program.layers) {
-    places_.number(kTransientName);  // it is the first name: kTransient
     for (const OpInstance& instance : ops_) {
       places_.add_layer(instance.layer);
       const auto [entry, fresh] = numbered_.try_emplace(instance.op);
@@ -33,9 +32,7 @@ class Replayer {
         entry->second.allocates.push_back(places_.number(buffer.name));
       for (const Ref& ref : instance.op->frees) entry->second.frees.push_back(places_.number(ref.name));
     }
-    for (const Buffer& buffer : program.resident) places_.number(buffer.name);
     live_of_.assign(places_.size(), kNotLive);
-    by_name_.assign(places_.names().size(), 0.0);
   }
 
   MemoryReplay run() {
@@ -43,25 +40,20 @@ class Replayer {
     for (const Buffer& buffer : program_.resident) {
       record(-1, buffer.name, block++, buffer.bytes.at(0));
       out_.resident_bytes += buffer.bytes.at(0);
-      by_name_[places_.number(buffer.name)] += buffer.bytes.at(0);
     }
     live_ = out_.resident_bytes;
     out_.peak_bytes = live_;
-    at_peak_ = by_name_;
     running_.assign(ops_.size(), false);
     out_.peak_bytes_of.reserve(ops_.size());
     out_.live_bytes.reserve(ops_.size());
     for (std::size_t i = 0; i < ops_.size(); ++i) issue(static_cast<int>(i));
     for (std::size_t i = 0; i < ops_.size(); ++i) done(static_cast<int>(i));
-    for (const auto& [name, number] : places_.names())
-      if (at_peak_[number] > 0) out_.at_peak.emplace(name, at_peak_[number]);
     if (out_.peak_op >= 0) out_.peak_id = ops_[static_cast<std::size_t>(out_.peak_op)].id();
     return std::move(out_);
   }
 
  private:
   static constexpr double kNotLive = -1;
-  static constexpr std::size_t kTransient = 0;
   static constexpr const char* kTransientName = "transient";
 
   double bound(const Amount& amount, const OpInstance& instance) const {
@@ -94,20 +86,17 @@ class Replayer {
                     op.allocates[a].name);
       live = bytes;
       live_ += bytes;
-      by_name_[name] += bytes;
       record(i, op.allocates[a].name, place, bytes);
     }
     const double transient = transient_of(instance);
     record(i, kTransientName, block_of_run(i), transient);
     live_ += transient;
-    by_name_[kTransient] += transient;
     running_[static_cast<std::size_t>(i)] = true;
     out_.peak_bytes_of.push_back(live_);
     if (with_events_) out_.events_until.push_back(out_.events.size());
     if (live_ > out_.peak_bytes) {
       out_.peak_bytes = live_;
       out_.peak_op = i;
-      at_peak_ = by_name_;
     }
     if (!op.asynchronous()) done(i);
     out_.live_bytes.push_back(live_);
@@ -119,7 +108,6 @@ class Replayer {
     const OpInstance& instance = ops_[static_cast<std::size_t>(i)];
     const double transient = transient_of(instance);
     live_ -= transient;
-    by_name_[kTransient] -= transient;
     record(i, kTransientName, block_of_run(i), -transient);
     const std::vector<std::size_t>& frees = numbered_of_[static_cast<std::size_t>(i)]->frees;
     for (std::size_t f = 0; f < frees.size(); ++f) free(i, instance, instance.op->frees[f], frees[f]);
@@ -133,7 +121,6 @@ class Replayer {
         places_.find(name, instance.microbatch, target, [this](std::size_t at) { return live_of_[at] != kNotLive; });
     if (place == Places::kNone) return;
     live_ -= live_of_[place];
-    by_name_[name] -= live_of_[place];
     record(i, ref.name, place, -live_of_[place]);
     live_of_[place] = kNotLive;
   }
@@ -146,7 +133,6 @@ class Replayer {
   std::unordered_map<const Op*, Numbered> numbered_;  ///< addresses of its values do not change
   std::vector<const Numbered*> numbered_of_;          ///< by instance
   std::vector<double> live_of_;                       ///< bytes by place
-  std::vector<double> by_name_, at_peak_;             ///< live bytes, by number
   std::vector<char> running_;                         ///< issued, but not known to be done
   double live_ = 0;
   MemoryReplay out_;

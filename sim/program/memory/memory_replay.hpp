@@ -35,7 +35,6 @@ struct MemoryReplay {
   double resident_bytes = 0;              ///< held throughout the step, and included in all other figures
   int peak_op = -1;                       ///< index into unroll(program)
   std::string peak_id;                    ///< id of that op
-  std::map<std::string, double> at_peak;  ///< live bytes at the peak by buffer name; "transient" is the running op's
   std::vector<double> live_bytes;         ///< by op: bytes after its issue, when finished ops have freed their buffers
   std::vector<double> peak_bytes_of;      ///< by op: highest bytes during its issue and, if synchronous, its run
   std::vector<MemoryEvent> events;        ///< in their order, if asked for
