@@ -25,8 +25,12 @@ function(wt_library name)
   target_link_libraries(${name} PUBLIC wt_options ${arg_LINK})
 endfunction()
 
-# For what runs once a command, such as reading, reporting and the command line: compiled in two thirds of the time of -O3.
+# For what runs once a command, such as reading, reporting and the command line: compiled in two thirds of the time of
+# -O3.
 set(WT_COLD $<$<CONFIG:Release>:-O1>)
+# For tests, which spend their time in what they call: compiled in half of the time of -O1. Those of property_sim draw and compute much
+# themselves.
+set(WT_TESTS $<$<CONFIG:Release>:-O0>)
 
 # wt_precompiled(NAME LINK other_lib HEADERS <a> <b>): owns a precompiled header. Targets with the same options use it, too:
 # wt_use_pch(... NAME).
@@ -76,7 +80,8 @@ endif()
 # wt_test(NAME [NIGHTLY] [IN EXECUTABLE] SOURCES a.cpp LINK lib): one ctest entry of these Catch2 sources, run with the source tree as
 # working folder. Tests with the same EXECUTABLE are linked once; each runs in a process of its own, by the tags that Catch2
 # makes of file names. Without IN the executable has the test's name: for what links, defines or exports what others must not.
-# NIGHTLY: a second entry, NAME_nightly, has all cases of a test that tries fewer in CI (tests/fixtures/nightly.hpp).
+# NIGHTLY: a second entry, NAME_nightly, has all cases of a test that tries fewer in CI (tests/fixtures/nightly.hpp), and those with
+# the tag [.nightly].
 function(wt_test name)
   cmake_parse_arguments(arg "NIGHTLY" "IN" "SOURCES;LINK" ${ARGN})
   set(executable ${name})
@@ -86,13 +91,23 @@ function(wt_test name)
   if(NOT TARGET ${executable})
     add_executable(${executable})
     target_link_libraries(${executable} PRIVATE wt_options wt_catch)
-    target_precompile_headers(${executable} REUSE_FROM wt_catch_pch)
+    if(arg_IN STREQUAL property_sim)
+      target_compile_options(${executable} PRIVATE ${WT_COLD})
+    elseif(arg_IN)
+      target_precompile_headers(${executable} REUSE_FROM wt_catch_pch)
+      target_compile_options(${executable} PRIVATE ${WT_TESTS})
+    endif()
   endif()
   set(chosen)
+  set(at_night)  # hidden from CI
   if(arg_IN)
     foreach(source ${arg_SOURCES})
       get_filename_component(stem ${source} NAME_WE)
       list(APPEND chosen "[#${stem}]~[.]")  # as without a choice: no hidden case
+      file(STRINGS ${source} hidden REGEX "\\[\\.nightly\\]")
+      if(hidden)
+        list(APPEND at_night "[#${stem}][.nightly]")
+      endif()
       get_property(stems TARGET ${executable} PROPERTY WT_STEMS)
       if(stem IN_LIST stems)
         message(FATAL_ERROR "${name}: found ${stem}.cpp twice in ${executable}, where file names tell tests apart; choose another executable")
@@ -100,15 +115,68 @@ function(wt_test name)
       set_property(TARGET ${executable} APPEND PROPERTY WT_STEMS ${stem})
     endforeach()
     list(JOIN chosen "," chosen)
-    set(chosen --filenames-as-tags --warn NoTests ${chosen})
+    list(PREPEND at_night ${chosen})
+    list(JOIN at_night "," at_night)
+    set(options --filenames-as-tags --warn NoTests --durations yes)
+    list(PREPEND chosen ${options})
+    list(PREPEND at_night ${options})
   endif()
-  target_sources(${executable} PRIVATE ${arg_SOURCES})
+  if(arg_IN AND WT_UNITY AND NOT arg_IN STREQUAL unit_trainer)  # some of LibTorch's headers define Catch2's macros
+    set_property(TARGET ${executable} APPEND PROPERTY WT_TOGETHER ${arg_SOURCES})
+    set_property(DIRECTORY APPEND PROPERTY WT_TOGETHER ${executable})
+  else()
+    target_sources(${executable} PRIVATE ${arg_SOURCES})
+  endif()
   target_link_libraries(${executable} PRIVATE ${arg_LINK})
   add_test(NAME ${name} COMMAND ${executable} ${chosen} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   if(arg_NIGHTLY)
-    add_test(NAME ${name}_nightly COMMAND ${executable} ${chosen} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    add_test(NAME ${name}_nightly COMMAND ${executable} ${at_night} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name}_nightly PROPERTIES LABELS nightly ENVIRONMENT WT_NIGHTLY=1 TIMEOUT 7200)
   endif()
+endfunction()
+
+# wt_compile_tests(): compiles the sources of the executables that tests share six at a time, which takes a third of the time. A
+# source is in a namespace of its own, after the headers of all six, so that its names are its own, too. Sources that open a namespace
+# or define a macro are compiled alone.
+function(wt_compile_tests)
+  get_property(executables DIRECTORY PROPERTY WT_TOGETHER)
+  list(REMOVE_DUPLICATES executables)
+  foreach(executable ${executables})
+    get_property(sources TARGET ${executable} PROPERTY WT_TOGETHER)
+    set(number 0)
+    set(together)
+    foreach(source ${sources} last)
+      if(NOT source STREQUAL last)
+        file(STRINGS ${source} alone REGEX "^(namespace [A-Za-z:]+ {|#define|#if|template <>)")
+        if(alone)
+          target_sources(${executable} PRIVATE ${source})
+          continue()
+        endif()
+        list(APPEND together ${source})
+      endif()
+      list(LENGTH together count)
+      if(count EQUAL 0 OR (count LESS 6 AND NOT source STREQUAL last))
+        continue()
+      endif()
+      set(headers)
+      set(bodies)
+      foreach(each ${together})
+        file(STRINGS ${each} included REGEX "^#include")
+        list(APPEND headers ${included})
+        get_filename_component(stem ${each} NAME_WE)
+        get_filename_component(path ${each} ABSOLUTE)
+        list(APPEND bodies "namespace of_${stem} {\n#include \"${path}\"\n}")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})  # its headers are known from now
+      endforeach()
+      list(REMOVE_DUPLICATES headers)
+      list(JOIN headers "\n" headers)
+      list(JOIN bodies "\n" bodies)
+      file(CONFIGURE OUTPUT ${executable}_${number}.cpp CONTENT "${headers}\n${bodies}\n" @ONLY)
+      target_sources(${executable} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${executable}_${number}.cpp)
+      math(EXPR number "${number} + 1")
+      set(together)
+    endforeach()
+  endforeach()
 endfunction()
 
 # wt_calls_windtunnel(EXECUTABLE): its tests run the windtunnel command (tests/fixtures/windtunnel.hpp).

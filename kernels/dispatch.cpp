@@ -143,7 +143,7 @@ WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, con
                              int64_t k, int64_t D, int accumulate, void* dx) {
   Checks check("wt_permute_backward", stream, dtype);
   check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
-  check.array("dy", dy, T * k, D).array("dx", dx, T, D).index("inverse", inverse, T * k, T * k);
+  check.array("dy", dy, T * k, D).array("dx", dx, T, D).index("inverse", inverse, T * k, T * k, WT_DROPPED);
   if (check.done(T)) return check.status();
   return check.backend().permute_backward(stream.handle, dy, inverse, T, k, D, accumulate != 0, dx);
 }
@@ -162,7 +162,7 @@ WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, co
   Checks check("wt_combine_forward", stream, dtype);
   check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
   check.array("rows", rows, T * k, D).array("weights", weights, T, k).array("out", out, T, D);
-  check.index("inverse", inverse, T * k, T * k);
+  check.index("inverse", inverse, T * k, T * k, WT_DROPPED);
   if (check.done(T)) return check.status();
   return check.backend().combine_forward(stream.handle, rows, inverse, weights, residual, T, k, D, out);
 }
@@ -172,7 +172,8 @@ WtStatus wt_combine_backward(WtStream stream, WtDtype dtype, const void* dout, c
   Checks check("wt_combine_backward", stream, dtype);
   check.size("T", T, 0).size("k", k, 1).size("D", D, 1);
   check.array("dout", dout, T, D).array("rows", rows, T * k, D).array("weights", weights, T, k);
-  check.array("drows", drows, T * k, D).array("dweights", dweights, T, k).index("inverse", inverse, T * k, T * k);
+  check.array("drows", drows, T * k, D).array("dweights", dweights, T, k);
+  check.index("inverse", inverse, T * k, T * k, WT_DROPPED);
   if (check.done(T)) return check.status();
   return check.backend().combine_backward(stream.handle, dout, rows, inverse, weights, T, k, D, drows, dweights);
 }

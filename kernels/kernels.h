@@ -107,6 +107,7 @@ WtStatus wt_router_backward(WtStream stream, WtRouterSpec spec, const float* dwe
                             float* dlogits);
 
 // Permute, gather, combine.
+enum { WT_DROPPED = -1 };  ///< in an inverse index: the choice has no row, adds nothing and gets no gradient
 /// Stable counting sort of n routed rows by slot_of_expert[index[i]] (by index[i] if slot_of_expert is null).
 /// order[j] = flat (token*k + choice) number of sorted row j; inverse[order[j]] = j; slot_counts[s] = rows in slot s.
 /// index, order, inverse (n); slot_of_expert (E) with values in [0, E), or null; slot_counts (E), or null.
@@ -116,7 +117,8 @@ WtStatus wt_sort_by_expert(WtStream stream, const int64_t* index, const int64_t*
 /// y[j] = x[order[j] / k]. x (T,D), y (T*k,D) dtype; order (T*k), every value in [0, T*k) once.
 WtStatus wt_permute_forward(WtStream stream, WtDtype dtype, const void* x, const int64_t* order, int64_t T, int64_t k,
                             int64_t D, void* y);
-/// dx[t] = sum_c dy[inverse[t*k+c]], summed in fp32 in the order of c; added to dx if accumulate. dy (T*k,D), dx (T,D).
+/// dx[t] = sum_c dy[inverse[t*k+c]], summed in fp32 in the order of c; added to dx if accumulate. dy (T*k,D), with
+/// dropped choices fewer rows; dx (T,D).
 WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, const int64_t* inverse, int64_t T,
                              int64_t k, int64_t D, int accumulate, void* dx);
 /// y[j] = x[index[j]]. x (rows,D), y (n,D) dtype; index (n) with values in [0, rows). If index is a permutation, the
@@ -124,12 +126,13 @@ WtStatus wt_permute_backward(WtStream stream, WtDtype dtype, const void* dy, con
 WtStatus wt_gather_rows(WtStream stream, WtDtype dtype, const void* x, const int64_t* index, int64_t rows, int64_t n,
                         int64_t D, void* y);
 /// out[t] = residual[t] + sum_c weights[t,c] * rows[inverse[t*k+c]], summed in fp32 in the order of c.
-/// rows (T*k,D) sorted, residual (T,D) or null, out (T,D) dtype; inverse (T*k); weights (T,k) fp32. out may be
-/// residual.
+/// rows (T*k,D) sorted, with dropped choices fewer; residual (T,D) or null, out (T,D) dtype; inverse (T*k); weights
+/// (T,k) fp32. out may be residual.
 WtStatus wt_combine_forward(WtStream stream, WtDtype dtype, const void* rows, const int64_t* inverse,
                             const float* weights, const void* residual, int64_t T, int64_t k, int64_t D, void* out);
 /// drows[inverse[t*k+c]] = weights[t,c] * dout[t];  dweights[t,c] = sum_d dout[t,d] * rows[inverse[t*k+c],d].
-/// dout (T,D), rows and drows (T*k,D) dtype; dweights (T,k) fp32. The residual's gradient is dout. drows may be rows.
+/// dout (T,D), rows and drows (T*k,D) dtype, with dropped choices fewer, for which dweights is 0; dweights (T,k) fp32.
+/// The residual's gradient is dout. drows may be rows.
 WtStatus wt_combine_backward(WtStream stream, WtDtype dtype, const void* dout, const void* rows, const int64_t* inverse,
                              const float* weights, int64_t T, int64_t k, int64_t D, void* drows, float* dweights);
 

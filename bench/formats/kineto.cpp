@@ -181,6 +181,8 @@ KinetoTrace from_kineto(const json& document, const std::string& origin) {
   return KinetoReader(document, origin).read();
 }
 
+bool is_gpu_work(const json& event) { return category(event) != Category::other; }
+
 bool is_chrome_trace(const json& document) { return document.is_object() && document.contains("traceEvents"); }
 
 }  // namespace wt

@@ -43,6 +43,9 @@ struct KinetoTrace {
 /// times, several devices.
 KinetoTrace from_kineto(const nlohmann::json& document, const std::string& origin);
 
+/// Whether an event is a kernel, a copy or a fill on a GPU.
+bool is_gpu_work(const nlohmann::json& event);
+
 /// Whether the document is a Chrome trace: an object with traceEvents.
 bool is_chrome_trace(const nlohmann::json& document);
 

@@ -6,6 +6,9 @@
 
 namespace wt {
 
+/// Standard deviations from the middle of a normal law to the ends of its 80 % interval.
+inline constexpr double kAt90 = 1.2815515655446004;
+
 // All functions throw Error{usage} for an empty vector.
 
 double mean(const std::vector<double>& values);

@@ -10,6 +10,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/limits.hpp"
 
@@ -61,6 +62,12 @@ void read_degraded(YamlMap& map, ClusterSpec& c) {
 
 void read_gpu(YamlMap gpu, NodeSpec& node) {
   node.gpu_name = gpu.text("name");
+  node.gpu_like.clear();
+  if (gpu.has("data_sheet")) {
+    YamlMap sheet = gpu.map("data_sheet");
+    node.gpu_like = sheet.text("like");
+    node.gpu_name = know_data_sheet(data_sheet_from_yaml(sheet, node.gpu_name));
+  }
   node.memory_bytes = gpu.quantity("memory", parse_bytes);
   node.usable_memory_bytes = gpu.has("usable_memory") ? gpu.quantity("usable_memory", parse_bytes) : node.memory_bytes;
   if (node.usable_memory_bytes > node.memory_bytes)
@@ -263,7 +270,12 @@ std::string cluster_to_yaml(const ClusterSpec& c) {
   if (c.nodes_per_rack > 0) out << YAML::Key << "nodes_per_rack" << YAML::Value << c.nodes_per_rack;
   out << YAML::Key << "gpu" << YAML::Value << YAML::BeginMap << YAML::Key << "name" << YAML::Value << c.gpu_name
       << YAML::Key << "memory" << YAML::Value << number(c.memory_bytes / 1e9, "GB") << YAML::Key << "usable_memory"
-      << YAML::Value << number(c.usable_memory_bytes / 1e9, "GB") << YAML::EndMap;
+      << YAML::Value << number(c.usable_memory_bytes / 1e9, "GB");
+  if (!c.gpu_like.empty()) {
+    out << YAML::Key << "data_sheet" << YAML::Value;
+    data_sheet_to_yaml(data_sheet(c.gpu_name).value(), c.gpu_like, out);
+  }
+  out << YAML::EndMap;
   out << YAML::Key << "nvswitch" << YAML::Value << YAML::BeginMap << YAML::Key << "bandwidth" << YAML::Value
       << number(c.nvswitch_Bps / 1e9, "GB/s") << YAML::EndMap;
   out << YAML::Key << "nic" << YAML::Value << YAML::BeginMap << YAML::Key << "count" << YAML::Value << c.nic_count

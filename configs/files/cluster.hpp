@@ -32,6 +32,7 @@ struct LeafHealth {
 /// The hardware of a node.
 struct NodeSpec {
   std::string gpu_name;            ///< "H100-SXM-80GB"; for shared_cores, the host's name
+  std::string gpu_like;            ///< the known GPU whose data sheet the file changes; "" = the sheet is built in
   double memory_bytes = 0;         ///< of one GPU, as CUDA reports it; for shared_cores, of the host
   double usable_memory_bytes = 0;  ///< limit of one rank's process memory, CUDA context and NCCL's buffers included
   double nvswitch_Bps = 0;         ///< per GPU and direction

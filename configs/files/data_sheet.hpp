@@ -5,7 +5,13 @@
 #include <optional>
 #include <string>
 
+namespace YAML {
+class Emitter;
+}
+
 namespace wt {
+
+class YamlMap;
 
 struct DataSheet {
   std::string name;             ///< "H100-SXM"
@@ -16,10 +22,12 @@ struct DataSheet {
   double memory_Bps = 0;
   double cache_bytes = 0;         ///< L2; on AMD the Infinity Cache, which all compute units share
   double link_Bps = 0;            ///< one direction: NVLink, PCIe on cards without a switch, the sum of all XGMI links
+  double power_W = 0;             ///< thermal design power of the GPU, without its host
   bool ada = false;               ///< Ada Lovelace: Ampere's tensor cores with fp8
   std::int64_t direct_peers = 0;  ///< GPUs with a direct link, each a share of link_Bps; 0 = linked by a switch
   bool amd = false;
   double nvfp4_rate = 0;  ///< dense rate over that of bf16; 0 = not supported
+  double fp8_rate = 2;    ///< likewise, where the generation has fp8
 
   bool nvlink() const { return !amd && link_Bps > 64e9; }  ///< 64 GB/s = 16 lanes of PCIe Gen5
 };
@@ -38,6 +46,18 @@ HostSheet host_sheet(const DataSheet& gpu);
 /// means the SXM part; an H100 with 96 GB or HBM2e is the 500 W part; a B200 has 1,000 W unless its name says less.
 /// Empty for an unknown GPU, and for several joined by +.
 std::optional<DataSheet> data_sheet(const std::string& gpu);
+
+/// The same without those of cluster files.
+std::optional<DataSheet> built_in_data_sheet(const std::string& gpu);
+
+/// From now on data_sheet() knows a GPU of a cluster file, too, by the name that this gives: the sheet's own, with a
+/// number behind it where another sheet has this name.
+std::string know_data_sheet(DataSheet sheet);
+/// The map `gpu.data_sheet` of a cluster file: a known GPU that it is `like`, and the figures that differ. Throws
+/// Error{usage} for a name whose sheet is built in, and an unknown one to be like.
+DataSheet data_sheet_from_yaml(YamlMap map, const std::string& name);
+/// Writes that map.
+void data_sheet_to_yaml(const DataSheet& sheet, const std::string& like, YAML::Emitter& out);
 
 /// Matrix rate in a data type over that of bf16: "fp8" 2, "tf32" 0.5; "fp32" uses the CUDA cores. Empty where the GPU
 /// does not support the type.

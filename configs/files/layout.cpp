@@ -24,7 +24,7 @@ std::optional<Schedule> schedule_from_string(const std::string& word) {
 }
 
 const std::vector<std::string>& dispatcher_names() {
-  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep", "uccl"};
+  static const std::vector<std::string> names = {"alltoall", "allgather", "deepep", "hybridep", "uccl"};
   return names;
 }
 
@@ -32,6 +32,10 @@ std::string to_string(Dispatcher dispatcher) { return word_for(dispatcher, dispa
 
 std::optional<Dispatcher> dispatcher_from_string(const std::string& word) {
   return enumerator_of<Dispatcher>(word, dispatcher_names());
+}
+
+bool sends_once(Dispatcher dispatcher) {
+  return dispatcher != Dispatcher::alltoall && dispatcher != Dispatcher::allgather;
 }
 
 std::string to_string(CudaGraphs graphs) {
@@ -89,6 +93,7 @@ std::string Layout::name() const {
   if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
   if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
   if (exchange_overlap) out += " exchanges overlapped";
+  if (offload_activations) out += " activations on the host";
   if (pipeline > 1) return out;  // a pipeline gathers weights and reduces gradients once in any case
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";
@@ -228,6 +233,13 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
         "gradient_reduction {}; needs experts on several ranks, 1f1b or dualpipe_v, weights that stay and gradients "
         "reduced once a step, as in Megatron-Core",
         where, expert, to_string(schedule), reshard_after_forward, reduce_every_microbatch ? "microbatch" : "step");
+  if (offload_activations && (pipeline > 1 || model.mtp_layers > 0 || recompute.compression != Compression::none))
+    throw_usage(
+        "{}: found activation_cpu_offload with {} stages, {} modules of multi-token prediction, compressed inputs {}; "
+        "needs one stage, no module, no compression",
+        where, pipeline, model.mtp_layers, recompute.compression != Compression::none);
+  if (exchange_overlap && dispatcher == Dispatcher::allgather)
+    throw_usage("{}: found overlap_expert_exchange with token_dispatcher allgather, needs another dispatcher", where);
   if (shard % context != 0)
     throw_usage("{}: context parallelism {} does not divide shard = {}; choose a divisor", where, context, shard);
   if (replicate % optimizer_shard != 0)

@@ -35,13 +35,17 @@ const std::vector<std::string>& schedule_names();
 std::optional<Schedule> schedule_from_string(const std::string& word);
 
 /// How rows reach their experts on other ranks, and return. alltoall: each row separately, through the collective
-/// library. deepep and hybridep (deepseek-ai/DeepEP, docs of Megatron-Core's flex dispatcher): a token goes once to
-/// each node (or rack) that has some of its experts, then over NVLink to each of their ranks. uccl (UCCL-EP,
-/// uccl-project/uccl): DeepEP's kernels, with host threads that send the messages between nodes.
-enum class Dispatcher { alltoall, deepep, hybridep, uccl };
+/// library. allgather: every rank gathers all tokens of its expert group, and a reduce-scatter sums the experts'
+/// outputs (Megatron-Core's allgather dispatcher, Levanter's ring). deepep and hybridep (deepseek-ai/DeepEP, docs of
+/// Megatron-Core's flex dispatcher): a token goes once to each node (or rack) that has some of its experts, then over
+/// NVLink to each of their ranks. uccl (UCCL-EP, uccl-project/uccl): DeepEP's kernels, with host threads that send the
+/// messages between nodes.
+enum class Dispatcher { alltoall, allgather, deepep, hybridep, uccl };
 std::string to_string(Dispatcher dispatcher);
 const std::vector<std::string>& dispatcher_names();
 std::optional<Dispatcher> dispatcher_from_string(const std::string& word);
+/// Whether a token goes once to each place with some of its experts, however many of its rows go there.
+bool sends_once(Dispatcher dispatcher);
 
 /// Which part of a step is recorded as CUDA graphs, which the host launches as one: nothing; attention, router and
 /// dispatch preparation (Megatron-Core's scopes attn, moe_router, moe_preprocess); or everything.
@@ -88,6 +92,9 @@ struct Layout {
   /// The all-to-alls of one microbatch's forward pass overlap another's backward pass, and the reverse (Megatron-Core's
   /// overlap_moe_expert_parallel_comm). Only simulated.
   bool exchange_overlap = false;
+  /// What layers keep for backward goes to the host's memory and comes back before it is needed (LLM Foundry's
+  /// activation_cpu_offload, TRL's activation_offloading).
+  bool offload_activations = false;
 
   std::int64_t world() const { return pipeline * replicate * shard * tensor; }
   /// Ranks that together hold one copy of weights and optimizer state: the loss of any one of them loses the copy.

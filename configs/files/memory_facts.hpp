@@ -22,11 +22,12 @@ enum class CollectiveCopies {
 
 /// Bytes of a logit with a fused loss: bf16, with the gradient in its place (Transformer Engine's, Megatron-Core's).
 constexpr double kFusedLogit_bytes = 2;
-/// MemoryFacts::loss_chunks of Liger's fused output projection and loss: as many as loss_chunks() says.
+/// MemoryFacts::loss_chunks of Liger's fused output projection and loss, whose pieces follow from the model.
 constexpr std::int64_t kLigerChunks = 0;
-/// Pieces of a microbatch's tokens that Liger makes logits for at a time: as many as its width has in the vocabulary,
-/// each a power of two of tokens (linkedin/Liger-Kernel, fused_linear_cross_entropy.py).
-std::int64_t liger_chunks(std::int64_t tokens, std::int64_t vocab, std::int64_t width);
+/// Tokens of a microbatch that have logits at a time with that many `chunks`; the last piece may have fewer. Liger's
+/// pieces: the vocabulary over the width of them, rounded up to a power of two of tokens (linkedin/Liger-Kernel,
+/// fused_linear_cross_entropy.py).
+std::int64_t loss_piece_tokens(std::int64_t chunks, std::int64_t tokens, std::int64_t vocab, std::int64_t width);
 
 /// The defaults describe this project's trainer.
 struct MemoryFacts {
@@ -48,14 +49,19 @@ struct MemoryFacts {
   /// Transformer Engine's workspace of a cuBLAS product. Grouped products have four more. 0 = none.
   double product_workspace_bytes = 0;
   bool grouped_products = true;  ///< of experts; otherwise one product for each expert
-  bool losses_in_turn = true;    ///< multi-token prediction: one loss's backward before the next one's logits
-  bool late_reuse = false;       ///< sequence parallelism gathers on its own stream, so that buffers are freed late
+  /// The head gives a loss's logits back before the norm's backward, and before the next loss's of multi-token
+  /// prediction.
+  bool losses_in_turn = true;
+  bool late_reuse = false;  ///< sequence parallelism gathers on its own stream, so that buffers are freed late
   /// late_reuse grows up to this number of microbatches: in nanotron's published memory, runs with fewer reserve less,
   /// runs with more no more.
   static constexpr int kMicrobatchesAhead = 8;
   /// Where weights are not gathered for each pass, they stay in one buffer from step to step, and gradients in another,
   /// for every layout: Layout::resident_weights.
   bool resident_weights = false;
+  /// A layer's weights are gathered during the layer before it, and its gradients reduced during the next. Otherwise
+  /// both run between the layers, and nothing computes meanwhile (XLA without its latency-hiding scheduler).
+  bool gathers_overlap = true;
   /// Only their time is counted, not the buffers.
   CollectiveCopies collective_copies = CollectiveCopies::none;
   // Whose memory it reports: the first pipeline stage's, the last one's; otherwise the largest.

@@ -75,6 +75,10 @@ std::int64_t ModelSpec::total_parameters() const {
   return total;
 }
 
+std::int64_t ModelSpec::active_parameters() const {
+  return total_parameters() - moe_layers() * (experts - top_k) * expert_parameters();
+}
+
 double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
   const AttentionSpec& a = attention;
   const double length = static_cast<double>(seq);
@@ -108,6 +112,7 @@ std::vector<std::string> ModelSpec::untrainable() const {
   if (linear.on()) out.emplace_back("linear_config");
   if (attention.output_gate) out.emplace_back("attention_output_gate");
   if (!ffn_layers.repeats.empty()) out.emplace_back("ffn_layers");
+  if (router.padded) out.emplace_back("moe_pad_expert_input_to_capacity");
   return out;
 }
 
@@ -140,6 +145,9 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   positive("n_heads", heads, limits::kHeads), positive("kv_n_heads", kv_heads, limits::kHeads);
   positive("head_dim", head_dim), positive("ffn_hidden_size", ffn);
   positive("vocab_size", vocab, limits::kVocabulary);
+  if (router.padded && router.capacity_factor < 1)
+    throw_usage("{}: {}: found with a capacity of {}, needs 1 or more", where, name("moe_pad_expert_input_to_capacity"),
+                router.capacity_factor);
   if (!(norm_eps >= 0 && norm_eps <= 1))
     throw_usage("{}: {}: found {}, needs a number in 0..1", where, name("norm_eps"), norm_eps);
   if (!attention.alibi && learned_positions == 0 && !(attention.rope_theta >= 1))

@@ -84,8 +84,18 @@ struct RouterSpec {
   double z_loss_weight = 0.0;
   double bias_update_rate = 0;  ///< loss-free balancing: update step of the router's bias; 0 = off
   /// Rows that an expert accepts from one microbatch of one rank, relative to the balanced number. Rows beyond are
-  /// dropped: their weight is 0, but they are still moved and computed. 0 = dropless. Depends on the layout.
+  /// dropped: they are neither moved nor computed. 0 = dropless. Depends on the layout.
   double capacity_factor = 0;
+  /// Every expert computes as many rows as its capacity, missing ones as zeros (Megatron-Core's
+  /// moe_pad_expert_input_to_capacity). Only simulated.
+  bool padded = false;
+  bool drops() const { return capacity_factor > 0; }
+  /// The most of `rows` (tokens times top_k) that one of the experts accepts, at least 1; all if nothing is dropped.
+  std::int64_t capacity(std::int64_t rows, std::int64_t experts) const {
+    if (!drops()) return rows;
+    const double most = capacity_factor * static_cast<double>(rows) / static_cast<double>(experts);
+    return most < static_cast<double>(rows) ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : rows;
+  }
   Forced forced = Forced::none;
   double zipf_exponent = 1.0;
 };
@@ -176,6 +186,7 @@ struct ModelSpec {
   std::int64_t embedding_parameters() const;  ///< with learned positions; 0 where tied: the head counts them
   std::int64_t head_parameters() const;       ///< final norm + output projection
   std::int64_t total_parameters() const;      ///< with those of multi-token prediction
+  std::int64_t active_parameters() const;     ///< a token's, as publishers count: all but the experts not chosen
 
   /// Mean number of keys that a query attends to in this layer, counted as an area: seq / 2 under a causal mask,
   /// window - window^2 / (2 seq) in a window, chunk / 2 in chunks.

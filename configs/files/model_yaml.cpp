@@ -93,7 +93,8 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.aux_of_microbatch = map.choice("moe_loss_over", {"sequence", "microbatch"}, "sequence") == "microbatch";
   r.z_loss_weight = map.number_or("moe_zloss_weight", r.z_loss_weight, 0.0);
   r.bias_update_rate = map.number_or("moe_bias_update_rate", 0, 0.0);
-  r.capacity_factor = map.number_or("moe_capacity_factor", 0, 0.0);
+  r.capacity_factor = map.number_or("moe_capacity_factor", 0, 0.0, 1000.0);
+  r.padded = map.boolean("moe_pad_expert_input_to_capacity", false);
   r.forced = map.enumerator("expert_assignment", std::array{"router", "balanced", "zipf"}, RouterSpec::Forced::none);
   r.zipf_exponent = map.number_or("zipf_exponent", r.zipf_exponent, 0.0);
 }
@@ -265,6 +266,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
     number("moe_zloss_weight", r.z_loss_weight);
     beyond("moe_bias_update_rate", r.bias_update_rate, 0);
     beyond("moe_capacity_factor", r.capacity_factor, 0);
+    if (r.padded) key("moe_pad_expert_input_to_capacity") << true;
     if (r.forced != RouterSpec::Forced::none)
       key("expert_assignment") << (r.forced == RouterSpec::Forced::balanced ? "balanced" : "zipf");
     beyond("zipf_exponent", r.zipf_exponent, plain.zipf_exponent);

@@ -22,6 +22,10 @@ void read_algorithm(YamlMap m, OptimizerSpec& o) {
   if (o.kind != OptimizerKind::adamw && o.offload_fraction > 0)
     m.fail("offload_fraction", "found {} with {}, allowed is 0: the host updates AdamW's states alone",
            o.offload_fraction, name);
+  if (m.has("orthogonalize")) {
+    if (o.kind != OptimizerKind::muon) m.fail("orthogonalize", "found with {}, needs muon", name);
+    o.orthogonalize_everywhere = m.choice("orthogonalize", {"owner", "everywhere"}) == "everywhere";
+  }
   o.lr = m.number_or("lr", o.lr, 0.0);
   o.eps = m.number_or("eps", o.eps, 0.0);
   o.weight_decay = m.number_or("weight_decay", o.weight_decay, 0.0);
@@ -129,6 +133,7 @@ void optimizer_to_yaml(const OptimizerSpec& o, std::int64_t step_tokens, YAML::E
   key("eps") << fewest_digits(o.eps);
   key("weight_decay") << fewest_digits(o.weight_decay);
   if (o.offload_fraction > 0) key("offload_fraction") << fewest_digits(o.offload_fraction);
+  if (o.orthogonalize_everywhere) key("orthogonalize") << "everywhere";
   out << YAML::EndMap;
   key("scheduler") << YAML::BeginMap;
   key("name") << to_string(o.schedule);

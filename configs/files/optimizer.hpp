@@ -24,6 +24,8 @@ std::string to_string(ScheduleKind kind);  ///< "cosine_with_warmup", ...
 
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adamw;
+  /// Under muon every rank orthogonalises every matrix of its shard group. Otherwise a matrix has one owner.
+  bool orthogonalize_everywhere = false;
   /// Share of the optimizer's state that is in host memory and updated by the CPU (Ren et al. 2021, ZeRO-Offload, arXiv
   /// 2101.06840; Megatron-Core's optimizer_offload_fraction). Only simulated.
   double offload_fraction = 0;

@@ -61,6 +61,7 @@ void read_layout(YamlMap& map, RunSpec& run) {
   layout.dispatcher = m.enumerator("token_dispatcher", dispatcher_names(), Dispatcher::alltoall);
   layout.cuda_graphs = m.enumerator("cuda_graphs", std::array{"none", "partial", "full"}, CudaGraphs::none);
   layout.exchange_overlap = m.boolean("overlap_expert_exchange", false);
+  layout.offload_activations = m.boolean("activation_cpu_offload", false);
   layout.recompute = read_recompute(m);
   if (m.has("expert_placement")) {
     const YAML::Node rows = m.node("expert_placement");
@@ -194,7 +195,6 @@ std::vector<std::string> untrainable(const RunSpec& run) {
   if (!plain_precisions(run.precision, run.precisions))
     out.emplace_back("number formats other than those of precision fp32 and amp_bf16");
   if (run.pure_reduction) out.emplace_back("mixed_precision PURE");
-  if (run.loss_chunks.value_or(1) != 1) out.emplace_back("loss_chunks");
   if (m.router.aux_of_microbatch && m.router.aux_loss_weight > 0 && run.layout.context > 1)
     out.emplace_back("moe_loss_over microbatch under context parallelism");
   if (run.optimizer.kind == OptimizerKind::muon) out.push_back("optimizer " + to_string(run.optimizer.kind));
@@ -223,6 +223,7 @@ void write_layout(YAML::Emitter& out, const RunSpec& run, const Layout& layout) 
   out << YAML::Key << "reshard_after_forward" << YAML::Value << layout.reshard_after_forward;
   out << YAML::Key << "gradient_reduction" << YAML::Value << (layout.reduce_every_microbatch ? "microbatch" : "step");
   if (run.pure_reduction) out << YAML::Key << "mixed_precision" << YAML::Value << "PURE";
+  if (layout.offload_activations) out << YAML::Key << "activation_cpu_offload" << YAML::Value << true;
   if (!layout.trainable()) {
     out << YAML::Key << "context_parallel_ring" << YAML::Value << layout.context_ring;
     out << YAML::Key << "tensor_parallel_degree" << YAML::Value << layout.tensor;

@@ -34,7 +34,7 @@ struct RunSpec {
   Precisions precisions{.fp32_products = NumberFormat::fp32};  ///< only simulated unless plain_precisions()
   bool pure_reduction = false;  ///< gradients are reduced in 16 bits (mixed_precision: PURE); only simulated
   /// Pieces of a microbatch's tokens whose logits exist at a time (MemoryFacts::loss_chunks), in place of what the
-  /// stack does; only simulated.
+  /// stack does; our trainer: 1.
   std::optional<std::int64_t> loss_chunks;
   DeviceKind device = DeviceKind::cpu;
   OptimizerSpec optimizer;
@@ -73,6 +73,9 @@ struct RunSpec {
   /// Tokens of a full microbatch.
   std::int64_t tokens_per_microbatch() const { return layout.microbatch * seq / layout.context; }
   std::int64_t tokens_per_step() const { return global_batch * seq; }
+  double tokens_per_s_per_gpu(double step_s) const {
+    return static_cast<double>(tokens_per_step()) / (step_s * static_cast<double>(layout.world()));
+  }
   /// Model FLOPs per token of the model, or of its adapters (adapted_modules.hpp).
   double flops_per_token() const;
   /// Samples that a step draws: more than its sequences where examples are packed.

@@ -26,7 +26,12 @@ double element_bytes(YamlMap& map, const std::string& key, double fallback) {
 }  // namespace
 
 std::int64_t loss_chunks_from_yaml(YamlMap& map) {
-  return map.text("loss_chunks") == "liger" ? kLigerChunks : map.integer("loss_chunks", 1);
+  const std::string said = map.text("loss_chunks");
+  std::int64_t chunks = 0;
+  if (said == "liger") return kLigerChunks;
+  if (!YAML::convert<std::int64_t>::decode(map.node("loss_chunks"), chunks) || chunks < 1)
+    map.fail("loss_chunks", "found '{}', needs a whole number >= 1, or liger", said);
+  return chunks;
 }
 
 namespace {
@@ -53,6 +58,7 @@ MemoryFacts memory_from_yaml(YamlMap map) {
                                   {"losses_in_turn", &m.losses_in_turn},
                                   {"late_reuse", &m.late_reuse},
                                   {"resident_weights", &m.resident_weights},
+                                  {"gathers_overlap", &m.gathers_overlap},
                                   {"first_rank_only", &m.first_rank_only},
                                   {"last_rank_only", &m.last_rank_only}})
     *fact = map.boolean(key, *fact);
@@ -70,8 +76,8 @@ std::map<std::string, double> step_from_yaml(YamlMap map) {
 
 }  // namespace
 
-bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher) {
-  if (dispatcher == Dispatcher::hybridep) return false;
+bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher, bool passes_overlap) {
+  if (dispatcher == Dispatcher::hybridep || passes_overlap) return false;
   return points == SyncPoints::experts || (points == SyncPoints::exchange && expert > 1);
 }
 
@@ -108,6 +114,7 @@ StackSpec stack_from_yaml(YamlMap& map) {
   stack.exchange_overlap = map.boolean("exchange_overlap", false);
   stack.cuda_graphs = map.boolean("cuda_graphs", false);
   stack.sync_points = map.enumerator("sync_points", std::array{"experts", "exchange", "none"}, SyncPoints::experts);
+  stack.fused_routing = map.boolean("fused_routing", false);
   if (map.has("formats"))
     for (const std::string& word : map.texts("formats"))
       stack.formats.push_back(precision_recipe("amp_" + word, "formats").precisions.forward);

@@ -25,8 +25,9 @@ enum class AttentionKernels { unnamed, flash2, cudnn, unfused };
 /// numbers on the host (Transformer Engine's GroupedLinear, MegaBlocks). exchange: before the exchange, only where rows
 /// leave the rank. none: never (XLA has fixed shapes).
 enum class SyncPoints { experts, exchange, none };
-/// False for HybridEP, whose kernels read the numbers on the device.
-bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher);
+/// False for HybridEP, whose kernels read the numbers on the device. False if passes overlap: the GPU computes another
+/// microbatch meanwhile.
+bool waits_for_rows(SyncPoints points, std::int64_t expert, Dispatcher dispatcher, bool passes_overlap);
 
 /// Libraries of grouped products, the products of a rank's experts in one call. torch: torch._grouped_mm; torch_scaled:
 /// torch._scaled_grouped_mm, by rows in fp8; te: a loop of cuBLAS products, as Transformer Engine's GroupedLinear and
@@ -64,6 +65,7 @@ struct StackSpec {
   bool exchange_overlap = true;  ///< exchanges of rows can overlap another microbatch
   bool cuda_graphs = true;       ///< the host can launch parts of a step, or all of it, as CUDA graphs
   SyncPoints sync_points = SyncPoints::experts;
+  bool fused_routing = false;  ///< a few kernels of its own sort a layer's rows, in place of many small ones
   std::vector<NumberFormat> formats = {};  ///< formats below 16 bits in which it can compute the layers' products
   StackLayouts layouts = {};               ///< supported by its trainer
   MemoryFacts memory = pytorch_fsdp();

@@ -130,6 +130,14 @@ StudySpec read(YamlMap& map, const std::string& text) {
   s.name = map.text("name", map.file().stem().string());
   s.model = model_of(map, &s.lora);
   s.cluster = cluster_of(map);
+  if (map.has("measured")) {  // on the cluster of the file, whatever part of it the study has
+    std::filesystem::path file = map.text("measured");
+    std::error_code none;
+    if (file.is_relative() && std::filesystem::exists(map.file().parent_path() / file, none))
+      file = map.file().parent_path() / file;
+    s.measured_file = std::filesystem::absolute(file).lexically_normal().string();
+    s.measured = read_measured_steps(s.measured_file, s.cluster);
+  }
   s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;
   if (s.gpus > per_node && s.gpus % per_node != 0)
@@ -222,7 +230,9 @@ std::vector<std::string> profiles_for_gpu(const std::string& gpu_name) {
 }
 
 std::vector<std::string> routing_for_model(const ModelSpec& model) {
-  return {model.experts > 0 ? "trained" : "balanced"};
+  if (model.experts == 0) return {"balanced"};
+  const double capacity = model.router.capacity_factor;
+  return {capacity < 1 ? "trained" : fmt::format("capacity-{}", capacity)};
 }
 
 FailurePreset failures_of(const StudySpec& study, const std::string& rates) {

@@ -11,6 +11,7 @@
 #include "configs/files/evidence.hpp"
 #include "configs/files/failures.hpp"
 #include "configs/files/layout.hpp"
+#include "configs/files/measured_steps.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/precisions.hpp"
 #include "configs/files/search_space.hpp"
@@ -98,8 +99,10 @@ struct StudySpec {
   std::optional<LoraSpec> lora;  ///< model.peft_config: adapters are trained, the model is frozen
   ClusterSpec cluster;           ///< with nodes = gpus / gpus_per_node
   std::int64_t gpus = 0;
-  std::vector<std::string> profiles;  ///< measured on the cluster's machines: files or names in configs/profiles
-  std::string stack;                  ///< of configs/stacks; may be empty only on shared cores
+  std::vector<std::string> profiles;   ///< measured on the cluster's machines: files or names in configs/profiles
+  std::string stack;                   ///< of configs/stacks; may be empty only on shared cores
+  std::string measured_file;           ///< absolute; "" = none
+  std::vector<MeasuredStep> measured;  ///< steps of the user's own job, which correct the stack's times
   double tokens = 0;
   std::int64_t seq = 0;
   std::int64_t global_batch = 0;  ///< sequences a step
@@ -153,7 +156,8 @@ std::string study_yaml(const StudySpec& study);
 /// Profiles in configs/profiles from a GPU with the same data sheet: "H100-SXM-80GB" matches "NVIDIA H100 80GB HBM3",
 /// "H100-PCIe" does not. Empty when there are none, or the GPU has no known data sheet.
 std::vector<std::string> profiles_for_gpu(const std::string& gpu_name);
-/// Default loads: {"trained"}, those of trained models with the same kind of balancing; {"balanced"} for dense models.
+/// Default loads: {"trained"}, those of trained models with the same kind of balancing; {"capacity-1.25"} for
+/// a model with that capacity; {"balanced"} for dense models.
 std::vector<std::string> routing_for_model(const ModelSpec& model);
 
 }  // namespace wt

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "configs/base/error.hpp"
@@ -114,6 +115,14 @@ std::string set_study_keys(const std::string& text, std::vector<std::pair<std::s
 std::string set_study_key(const std::string& text, const std::string& key, const std::string& value,
                           const std::string& origin) {
   return set_study_keys(text, {{key, value}}, origin);
+}
+
+std::string with_measured(const std::string& text, const std::string& file) {
+  if (file.empty()) return text;
+  const std::string path = std::filesystem::absolute(file).string();
+  return set_study_key(text, "measured",
+                       nlohmann::json(path).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                       "--measured");  // a JSON string is YAML
 }
 
 std::optional<SuggestedKey> suggested_key(const std::string& key, const std::string& text, const std::string& origin,

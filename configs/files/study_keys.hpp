@@ -19,6 +19,9 @@ std::string set_study_key(const std::string& text, const std::string& key, const
 std::string set_study_keys(const std::string& text, std::vector<std::pair<std::string, std::string>> assignments,
                            const std::string& origin);
 
+/// The text with the key `measured` set to this file, "" = unchanged.
+std::string with_measured(const std::string& text, const std::string& file);
+
 /// The known key that a misspelt one probably means.
 struct SuggestedKey {
   std::string key;

@@ -28,6 +28,7 @@ std::string study_yaml(const StudySpec& s) {
   fill(root, "oversubscription", text(s.cluster.oversubscription));
   root["profiles"] = s.profiles;
   if (!s.stack.empty()) root["stack"] = s.stack;
+  if (!s.measured_file.empty()) root["measured"] = s.measured_file;
   fill(root, "precision", s.precision.word);
   fill(root, "routing", s.routing);
   fill(root, "failures", s.failures);

@@ -68,7 +68,8 @@ WtStatus permute_backward(void*, const void* dy, const int64_t* inverse_Tk, int6
     E* dx = static_cast<E*>(dx_TD) + t * D;
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
       Vec sum = accumulate ? load(dx + i, part) : Vec{};
-      for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part);
+      for (int64_t c = 0; c < k; ++c)
+        if (inverse[c] != WT_DROPPED) sum += load(rows + inverse[c] * D + i, part);
       put(dx + i, sum, part, streamed);
     });
   });
@@ -87,7 +88,8 @@ WtStatus combine_forward(void*, const void* rows_ND, const int64_t* inverse_Tk, 
     E* out = static_cast<E*>(out_TD) + t * D;
     for_blocks(D, [&](int64_t i, auto part) WT_LAMBDA {
       Vec sum = residual ? load(residual + t * D + i, part) : Vec{};
-      for (int64_t c = 0; c < k; ++c) sum += load(rows + inverse[c] * D + i, part) * weights[c];
+      for (int64_t c = 0; c < k; ++c)
+        if (inverse[c] != WT_DROPPED) sum += load(rows + inverse[c] * D + i, part) * weights[c];
       put(out + i, sum, part, streamed);
     });
   });
@@ -100,6 +102,8 @@ WtStatus combine_backward(void*, const void* dout_TD, const void* rows_ND, const
                           float* dweights_Tk) {
   const bool streamed = drows_ND != rows_ND && streams<E>(drows_ND, T * k, D);
   for_each_row(T * k, 2 * D * static_cast<int64_t>(sizeof(E)), [=](int64_t i) {
+    dweights_Tk[i] = 0;
+    if (inverse_Tk[i] == WT_DROPPED) return;
     const E* dout = static_cast<const E*>(dout_TD) + i / k * D;
     const E* row = static_cast<const E*>(rows_ND) + inverse_Tk[i] * D;
     E* drow = static_cast<E*>(drows_ND) + inverse_Tk[i] * D;

@@ -42,8 +42,10 @@ __global__ void combine_forward_kernel(const Pack<E, kCount>* rows, const int64_
       if (residual) sum = Floats<E, kCount>(load(residual + t * packs + p));
 #pragma unroll 4
       for (int64_t c = 0; c < k; ++c) {
+        const int64_t at = inverse[t * k + c];
+        if (at == WT_DROPPED) continue;
         const float weight = weights ? weights[t * k + c] : 1.0f;
-        const Floats<E, kCount> row(load(rows + inverse[t * k + c] * packs + p));
+        const Floats<E, kCount> row(load(rows + at * packs + p));
 #pragma unroll
         for (int j = 0; j < kCount; ++j) sum.of[j] += weight * row.of[j];
       }
@@ -61,19 +63,22 @@ __global__ void combine_backward_kernel(const Pack<E, kCount>* dout, const Pack<
     for (int64_t first = t * k; first < (t + 1) * k; first += kTogether) {
       const int64_t here = (t + 1) * k - first;  // number of choices from `first` on
       int64_t at[kTogether];
+      bool kept[kTogether];
       float weight[kTogether], dot[kTogether] = {};
 #pragma unroll
-      for (int c = 0; c < kTogether; ++c)
-        if (c < here) at[c] = inverse[first + c] * packs, weight[c] = weights[first + c];
+      for (int c = 0; c < kTogether; ++c) {
+        kept[c] = c < here && inverse[first + c] != WT_DROPPED;
+        if (kept[c]) at[c] = inverse[first + c] * packs, weight[c] = weights[first + c];
+      }
       for (int64_t p = threadIdx.x; p < packs; p += kThreads) {
         Pack<E, kCount> row[kTogether];
         const Floats<E, kCount> gradient(load(dout + t * packs + p));
 #pragma unroll
         for (int c = 0; c < kTogether; ++c)
-          if (c < here) row[c] = load(rows + at[c] + p);
+          if (kept[c]) row[c] = load(rows + at[c] + p);
 #pragma unroll
         for (int c = 0; c < kTogether; ++c) {
-          if (c >= here) continue;
+          if (!kept[c]) continue;
           const Floats<E, kCount> value(row[c]);
           Floats<E, kCount> weighted;
 #pragma unroll

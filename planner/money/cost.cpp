@@ -11,7 +11,6 @@ namespace wt {
 namespace {
 
 constexpr double kHour_s = 3600, kDay_hours = 24, kTB_bytes = 1e12, kJ_per_kWh = 3.6e6;
-constexpr double kAt90 = 1.2815515655446004;  // standard deviations from the middle to the ends of an 80 % interval
 
 using BucketSeconds = std::array<double, kBuckets>;
 
@@ -50,17 +49,14 @@ class JobPower {
   BucketSeconds watts(std::size_t draw) const {
     BucketSeconds out{};
     const double gpus = static_cast<double>(input_.gpus), spare_gpus = static_cast<double>(input_.spare_gpus);
-    const double computing = std::clamp(input_.step.computing, 0.0, 1.0);
-    const double communicating = std::clamp(input_.step.communicating, 0.0, 1 - computing);
-    const double compute = in(power_->compute_W, draw), communicate = in(power_->communicate_W, draw),
-                 idle = in(power_->idle_W, draw);
-    const double step = computing * compute + communicating * communicate + (1 - computing - communicating) * idle;
-    const double always =
-        static_cast<double>(input_.nodes + input_.spare_nodes) * in(power_->host_W, draw) + spare_gpus * idle;
+    const NodeWatts node = node_watts(*power_, z_[draw]);
+    const double step = node.of_gpu(input_.step);
+    const double always = static_cast<double>(input_.nodes + input_.spare_nodes) * node.host + spare_gpus * node.idle;
     for (std::size_t b = 0; b < kBuckets; ++b) {
       const Bucket bucket = static_cast<Bucket>(b);
       const bool steps = bucket == Bucket::productive || bucket == Bucket::wasted_progress;
-      const double each = steps ? step : bucket == Bucket::other ? communicate : idle;  // in `other`, collectives wait
+      // In `other`, collectives wait.
+      const double each = steps ? step : bucket == Bucket::other ? node.communicate : node.idle;
       out[b] = always + gpus * each;
     }
     return out;
@@ -68,11 +64,6 @@ class JobPower {
 
  private:
   static constexpr std::uint64_t kWhat = 5;
-
-  /// All states share one error: one meter, one workload.
-  double in(const PriceAmount& amount, std::size_t draw) const {
-    return std::max(0.0, amount.middle() + z_[draw] * (amount.high - amount.low) / (2 * kAt90));
-  }
 
   const CostInput& input_;
   std::optional<PowerSpec> power_;

@@ -9,16 +9,15 @@
 #include <vector>
 
 #include "configs/files/charges.hpp"
+#include "sim/cost/power/node_power.hpp"
 #include "sim/months/simulate_run.hpp"
 
 namespace wt {
 
 inline constexpr double kMonth_s = 30 * 86400.0;  ///< the month of storage prices
 
-/// A step of the critical rank, which stands for all ranks. In the rest of the step the GPU waits without kernels.
-struct StepUse {
-  double low_s = 0, high_s = 0;             ///< 80 % interval of RunScenario::step_s
-  double computing = 1, communicating = 0;  ///< shares of the step; communicating includes waiting for others
+struct StepUse : StepShares {
+  double low_s = 0, high_s = 0;  ///< 80 % interval of RunScenario::step_s
 };
 
 struct CostInput {

@@ -64,6 +64,15 @@ std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan
   return out;
 }
 
+/// The search compares layouts by the intervals of published runs; that of the chosen one is as wide as what measured
+/// steps leave unknown of it.
+void narrow_by_own_steps(const PlanInputs& inputs, Plan& plan) {
+  if (!inputs.own) return;
+  const double ratio =
+      interval_ratio(inputs.own->steps, sensitivity(plan_run(inputs, plan), inputs.study.cluster, inputs.sources));
+  plan.step.low_s = plan.step.step_s / ratio, plan.step.high_s = plan.step.step_s * ratio;
+}
+
 /// The step with one slow node over the step without, averaged over nodes. One node of each kind and health is
 /// simulated.
 SourcedNumber slow_step_factor(const SearchProblem& problem, const Plan& plan, const SourcedNumber& node_compute) {
@@ -201,6 +210,7 @@ Plan make_plan(const PlanInputs& inputs, const SearchProgress& progress, std::in
   plan.memory_limit_bytes = problem.memory_limit_bytes;
   plan.step = simulate_layout(problem, plan.layout, true);
   judge_placement(problem, plan);
+  narrow_by_own_steps(inputs, plan);
   judge_drift(inputs, problem, plan, progress);
   plan.imbalance = mean_imbalance(problem, plan.layout);
   plan.imbalance_p99 = p99_imbalance(problem, plan.layout);

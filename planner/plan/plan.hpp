@@ -16,6 +16,7 @@
 #include "planner/plan/simple_alternative.hpp"
 #include "planner/regret/robust_choice.hpp"
 #include "planner/search/search.hpp"
+#include "sim/own_runs/own_runs.hpp"
 
 namespace wt {
 
@@ -35,6 +36,8 @@ struct PlanInputs {
   std::shared_ptr<const OpCost> times = nullptr;
   StepIntervals intervals = {};              ///< 80 % intervals of steps computed with `times`
   std::string basis = {};                    ///< MachineTimes::basis
+  std::optional<OwnRuns> own = {};           ///< the study's measured steps, by which `times` are corrected
+  TimeSources sources = {};                  ///< of `times`, without the factors of measured steps
   std::vector<LoadScenario> scenarios = {};  ///< empty = balanced (assumed)
   std::optional<LoadWindows> drift = {};     ///< the study's drifting loads
   FailurePreset failures = {};

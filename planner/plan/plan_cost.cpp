@@ -1,19 +1,11 @@
 #include "planner/plan/plan_cost.hpp"
 
-#include <algorithm>
-
 #include "configs/base/hash.hpp"
+#include "sim/replay/step_shares.hpp"
 
 namespace wt {
 
-StepUse step_use(const Simulated& step) {
-  StepUse use{.low_s = step.low_s, .high_s = step.high_s, .computing = 0};
-  for (const OpClassTotal& total : step.totals)
-    if (total.lane == Lane::compute && total.action != Action::share_tensor) use.computing += total.busy_s;
-  use.computing = std::clamp(use.computing / step.step_s, 0.0, 1.0);
-  use.communicating = 1 - use.computing;
-  return use;
-}
+StepUse step_use(const Simulated& step) { return {step_shares(step.totals, step.step_s), step.low_s, step.high_s}; }
 
 CostInput cost_input(const PlanInputs& inputs, const Plan& plan) {
   const StudySpec& s = inputs.study;

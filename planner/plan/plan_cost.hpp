@@ -5,8 +5,7 @@
 
 namespace wt {
 
-/// Shares of the critical rank's step. When it does not compute, it waits: for collectives (a tensor group's included),
-/// for copies that delay its computation, and for work done once a step.
+/// With the shares of step_shares().
 StepUse step_use(const Simulated& step);
 /// Two checkpoints are kept, as in the plan's run file, and the last is moved out of the cluster. Studies with the same
 /// seed draw the same step errors, but each study draws its own prices.

@@ -6,8 +6,9 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
-#include "configs/files/data_sheet.hpp"
+#include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/peak_flops.hpp"
 #include "configs/files/profile.hpp"
 #include "configs/files/study_keys.hpp"
 #include "planner/plan/plan.hpp"
@@ -29,13 +30,6 @@ void scale_imbalance(LoadScenario& scenario, double factor) {
     const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(row.size());
     for (double& count : row) count = std::max(0.0, mean + factor * (count - mean));
   }
-}
-
-double mean_peak(const ClusterSpec& cluster, std::int64_t gpus) {
-  double sum = 0;
-  for (std::int64_t rank = 0; rank < gpus; ++rank)
-    sum += data_sheet(cluster.of_kind(cluster.kind_of(cluster.node_of(rank))).gpu_name)->flops;
-  return sum / static_cast<double>(gpus);
 }
 
 /// Uses the largest copy to host memory in the profiles. It was measured with one GPU alone, but in a save all GPUs of
@@ -106,15 +100,21 @@ void read_times(PlanInputs& inputs, bool allow_assumed) {
   if (gpus && study.precision.compute != Precision::bf16)
     throw_usage("study {}: found precision {} on {}; published runs are of 16 bits and less: needs amp_bf16",
                 study.name, study.precision.word, study.cluster.gpu_name);
-  const TimeSources sources{.profiles = study.profiles,
-                            .machine = {},
-                            .stack = study.stack,
-                            .allow_assumed = allow_assumed,
-                            .compute = study.precision.compute,
-                            .precisions = study.precision.precisions};
+  TimeSources sources{.profiles = study.profiles,
+                      .machine = {},
+                      .stack = study.stack,
+                      .allow_assumed = allow_assumed,
+                      .compute = study.precision.compute,
+                      .precisions = study.precision.precisions};
+  inputs.sources = sources;
+  if (!study.measured.empty()) {
+    inputs.own = own_runs(study.measured, sources);
+    sources.factors = inputs.own->steps.factors();
+  }
   MachineTimes times = make_times(sources, study.cluster, study.gpus);
-  inputs.peak_flops = gpus ? mean_peak(study.cluster, study.gpus) : peak_of(times.fingerprint, study.precision.compute);
-  inputs.basis = times.basis;
+  inputs.peak_flops =
+      gpus ? mean_peak_flops(study.cluster, study.gpus).value() : peak_of(times.fingerprint, study.precision.compute);
+  inputs.basis = times.basis + (inputs.own ? ", " + counted(std::ssize(inputs.own->runs), "measured step") : "");
   read_stack_facts(inputs, times.stack);
   if (!study.checkpoint.copy_given) take_measured_copies(inputs.study.checkpoint, times.profiles);
   take_measured_storage(inputs.study.checkpoint, study.cluster, times.storage);

@@ -99,9 +99,8 @@ double RunObjective::of(const Layout& layout, const Simulated& step) const {
     const double bytes = inputs_.study.checkpoint.bytes_per_parameter;
     p.whole = protected_input(layout, p.seconds, copies ? restore_broadcast_s(problem_, layout, bytes) : 0);
   }
-  const StepUse use = step_use(step);
-  return in_unit(days(*p.whole, p.interval_s, step.step_s),
-                 step.step_s * (use.computing * compute_W_ + use.communicating * communicate_W_));
+  const NodeWatts beyond_idle{.compute = compute_W_, .communicate = communicate_W_};
+  return in_unit(days(*p.whole, p.interval_s, step.step_s), step.step_s * beyond_idle.of_gpu(step_use(step)));
 }
 
 double RunObjective::least(const Layout& layout, const LeastStep& step) const {

@@ -42,7 +42,7 @@ void write_foundry_layout(RecipeDraft& draft) {
   draft.out.put(kFsdp + "sharding_strategy", l.reshard_after_forward ? "FULL_SHARD" : "SHARD_GRAD_OP");
   draft.out.put(kFsdp + "mixed_precision", draft.run.pure_reduction ? "PURE" : "DEFAULT");
   draft.out.put(kFsdp + "activation_checkpointing_reentrant", false);
-  draft.out.put(kFsdp + "activation_cpu_offload", false);
+  draft.out.put(kFsdp + "activation_cpu_offload", l.offload_activations);
   draft.out.put(kFsdp + "limit_all_gathers", true);
   draft.out.put(kFsdp + "state_dict_type", "sharded");
   write_foundry_recompute(draft);
@@ -73,9 +73,7 @@ void read_foundry_layout(RecipeReading& reading) {
     reading.assume("{}mixed_precision: found PURE, taken as DEFAULT: gradients of adapters are summed in fp32", kFsdp);
     reading.run.pure_reduction = false;
   }
-  if (reading.in.boolean(kFsdp + "activation_cpu_offload", false))
-    reading.in.fail(kFsdp + "activation_cpu_offload",
-                    "found true, needs false: no run of ours keeps activations on hosts");
+  l.offload_activations = reading.in.boolean(kFsdp + "activation_cpu_offload", false);
 }
 
 void write_foundry_loader(RecipeDraft& draft) {

@@ -166,8 +166,8 @@ void write_experts(RecipeDraft& draft, MegatronKeys& keys) {
   const Layout& l = draft.run.layout;
   if (draft.run.model.experts == 0) return;
   keys.put("expert_tensor_parallel_size", l.whole_experts ? 1 : l.tensor);
-  const bool flex = l.dispatcher != Dispatcher::alltoall;
-  keys.put("moe_token_dispatcher_type", flex ? "flex" : "alltoall");
+  const bool flex = sends_once(l.dispatcher);
+  keys.put("moe_token_dispatcher_type", flex ? "flex" : to_string(l.dispatcher));
   keys.put_if(flex, "moe_flex_dispatcher_backend", word_of(kFlexBackends, l.dispatcher, "deepep"));
   keys.put_flag("overlap_moe_expert_parallel_comm", l.exchange_overlap);
   draft.why["fsdp_config.token_dispatcher"] =
@@ -186,9 +186,10 @@ void read_experts(RecipeReading& reading, MegatronKeys& keys) {
   keys.flag("moe_enable_deepep", false);
   const auto flex = meaning_of(kFlexBackends, backend);
   if (type == "flex" && !flex) keys.fail("moe_flex_dispatcher_backend", "found {}, needs deepep or hybridep", backend);
-  if (type != "flex" && type != "alltoall" && l.expert > 1)
-    reading.assume("{}: found {}, taken as alltoall", keys.key("moe_token_dispatcher_type"), type);
-  l.dispatcher = type == "flex" && l.expert > 1 ? *flex : Dispatcher::alltoall;
+  const auto plain = type == "flex" ? flex : dispatcher_from_string(type);
+  if (!plain || (type != "flex" && sends_once(*plain)))
+    keys.fail("moe_token_dispatcher_type", "found {}, needs allgather, alltoall or flex", type);
+  l.dispatcher = l.expert > 1 ? *plain : Dispatcher::alltoall;
   l.exchange_overlap = keys.flag("overlap_moe_expert_parallel_comm", false) && l.expert > 1;
 }
 

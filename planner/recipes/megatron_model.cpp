@@ -168,6 +168,7 @@ void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put_flag("moe_router_enable_expert_bias", r.bias_update_rate > 0);
   if (r.bias_update_rate > 0) keys.put("moe_router_bias_update_rate", r.bias_update_rate);
   keys.put_if(r.capacity_factor > 0, "moe_expert_capacity_factor", r.capacity_factor);
+  if (r.padded) keys.put_flag("moe_pad_expert_input_to_capacity", true);
   keys.put_flag("moe_router_force_load_balancing", r.forced == RouterSpec::Forced::balanced);
 }
 
@@ -203,6 +204,7 @@ void read_router(RecipeReading& reading, MegatronKeys& keys) {
   const double rate = keys.number("moe_router_bias_update_rate", r.bias_update_rate > 0 ? r.bias_update_rate : 1e-3);
   r.bias_update_rate = keys.flag("moe_router_enable_expert_bias", r.bias_update_rate > 0) ? rate : 0;
   r.capacity_factor = keys.number_or_none("moe_expert_capacity_factor", r.capacity_factor);
+  r.padded = keys.flag("moe_pad_expert_input_to_capacity", r.padded);
   if (keys.mentions("moe_router_force_load_balancing"))
     r.forced =
         keys.flag("moe_router_force_load_balancing", false) ? RouterSpec::Forced::balanced : RouterSpec::Forced::none;

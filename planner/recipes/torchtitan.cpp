@@ -259,8 +259,7 @@ void write_titan(RecipeDraft& draft) {
   draft.out.put("parallelism.expert_tensor_parallel_degree", l.whole_experts ? 1 : l.tensor);
   draft.out.put("parallelism.fsdp_reshard_after_forward", l.reshard_after_forward ? "always" : "never");
   draft.out.put("parallelism.context_parallel_rotate_method", l.context_ring ? "alltoall" : "allgather");
-  draft.out.put("parallelism.expert_parallel_comm_backend",
-                l.dispatcher == Dispatcher::alltoall ? "standard" : "deepep");
+  draft.out.put("parallelism.expert_parallel_comm_backend", sends_once(l.dispatcher) ? "deepep" : "standard");
   write_titan_pipeline(draft);
   draft.out.put("optimizer.name", "AdamW");
   draft.out.put("lr_scheduler.decay_type", "cosine");

@@ -37,6 +37,12 @@ Layout least_sharded(const LayoutGroup& group) {
   return out;
 }
 
+/// Whether a member of the search may have the allgather dispatcher.
+bool may_gather_tokens(const SearchProblem& p) {
+  const std::vector<Dispatcher>& all = p.space.dispatchers.empty() ? p.stack.dispatchers : p.space.dispatchers;
+  return std::ranges::find(all, Dispatcher::allgather) != all.end();
+}
+
 /// Most bytes that an op allocates and temporarily uses, at `rows` rows.
 double made_by(const Op& op, double rows) {
   double bytes = 0, moment = 0;
@@ -110,10 +116,13 @@ const GroupBounds::OneMicrobatch& GroupBounds::of(const Layout& layout, std::int
   const std::size_t kind = p.cluster.kind_of(p.cluster.node_of(rank));
   const ClusterSpec cluster = p.cluster.others.empty() ? p.cluster : p.cluster.all_of(kind);
   const OpCost& cost = p.cluster.others.empty() ? p.cost.get() : p.cost.get().on(kind);
-  one.seconds = layer_seconds(set.programs[0], simple, cluster, cost, busiest.loads, rank);
+  Layout launched = simple;  // the host waits for numbers of rows unless passes overlap
+  launched.exchange_overlap = layout.exchange_overlap;
+  one.seconds = layer_seconds(set.programs[0], launched, cluster, cost, busiest.loads, rank);
   if (exchanges == Exchanges::counted) return one;
   // If gradients are reduced once a step, the head's gradient has no buffer here; resident() counts it.
   folded.reduce_every_microbatch = false;
+  if (layout.expert > 1 && may_gather_tokens(p)) folded.dispatcher = Dispatcher::allgather;  // which keeps fewer rows
   const std::vector<Program> once =
       build_stages(p.model, folded, program_options(p, Microbatches(1, microbatch, microbatch)), 0, 1);
   one.saved_bytes =
@@ -133,7 +142,12 @@ const GroupBounds::BusiestRank& GroupBounds::busiest_of(const Layout& layout, co
   const SearchProblem& p = problem_;
   const RoutingSource& rows = routing(layout);
   out.rank = busiest_rank(p, l, rows) * (l.whole_experts ? 1 : l.tensor);
-  const double share = as_double(l.microbatch) / as_double(layout.microbatch);  // smaller for the last microbatch
+  // Smaller for the last microbatch. A capacity is a whole number of rows.
+  const auto accepted = [&](std::int64_t sequences) {
+    return as_double(p.model.router.capacity(sequences * p.seq / l.context * p.model.top_k, p.model.experts));
+  };
+  const double share = std::min(as_double(l.microbatch) / as_double(layout.microbatch),
+                                p.model.router.drops() ? accepted(l.microbatch) / accepted(layout.microbatch) : 1);
   if (!counted) {
     out.loads = own_loads(p.model, l, rows, out.rank).times(share);
     if (counts_computing())
@@ -187,23 +201,24 @@ GroupBounds::Key GroupBounds::key_of_one(const Layout& l, std::int64_t microbatc
   auto policy = std::ranges::find(policies_, l.recompute);
   if (policy == policies_.end()) policy = policies_.insert(policies_.end(), l.recompute);
   const bool copies = problem_.stack.memory.collective_copies != CollectiveCopies::none;
-  return {l.tensor,
-          l.sequence_parallel,
-          l.whole_experts,
-          l.context,
-          l.context_ring,
-          l.expert,
-          l.slots(problem_.model),  // placements with copies differ in their number of slots
-          microbatch,
-          exchanges == Exchanges::counted ? static_cast<std::int64_t>(l.dispatcher) : -1,
-          policy - policies_.begin(),
-          l.recompute.counts_in_chunks() ? l.pipeline : 1,  // these policies count blocks per chunk
-          copies && l.pipeline > 1,
-          copies && l.pipeline == 1 ? (l.shard > 1 ? 1 : 0) + (l.expert_shard() > 1 ? 2 : 0) : 0,
-          l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
-          l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
-          static_cast<std::int64_t>(l.cuda_graphs),
-          sequences_of(problem_, l).each};  // trained loads depend on the number of tokens
+  return {
+      l.tensor,
+      l.sequence_parallel,
+      l.whole_experts,
+      l.context,
+      l.context_ring,
+      l.expert,
+      l.slots(problem_.model),  // placements with copies differ in their number of slots
+      microbatch,
+      exchanges == Exchanges::counted ? 2 * static_cast<std::int64_t>(l.dispatcher) + (l.exchange_overlap ? 1 : 0) : -1,
+      policy - policies_.begin(),
+      l.recompute.counts_in_chunks() ? l.pipeline : 1,  // these policies count blocks per chunk
+      copies && l.pipeline > 1,
+      copies && l.pipeline == 1 ? (l.shard > 1 ? 1 : 0) + (l.expert_shard() > 1 ? 2 : 0) : 0,
+      l.recompute.counts_in_chunks() ? l.virtual_stages : 1,
+      l.recompute.counts_in_chunks() ? static_cast<std::int64_t>(l.schedule) : 0,
+      static_cast<std::int64_t>(l.cuda_graphs),
+      sequences_of(problem_, l).each};  // trained loads depend on the number of tokens
 }
 
 double GroupBounds::step_s(const LayoutGroup& group) { return summed_s(least_sharded(group), Exchanges::left_out); }

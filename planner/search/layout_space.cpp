@@ -211,7 +211,8 @@ void LayoutSpace::each_keeping(const Layout& l, std::int64_t microbatches,
             for (const bool overlap :
                  choices(s.exchange_overlap, overlaps ? std::vector<bool>{false, true} : std::vector<bool>{false}))
               for (const CudaGraphs graphs : choices(s.cuda_graphs, {CudaGraphs::none}))
-                if (!overlap || overlaps) take({shard, optimizer_shard, resharded, every, dispatcher, overlap, graphs});
+                if (!overlap || (overlaps && dispatcher != Dispatcher::allgather))
+                  take({shard, optimizer_shard, resharded, every, dispatcher, overlap, graphs});
         }
   }
 }
@@ -236,7 +237,8 @@ std::vector<Layout> LayoutSpace::narrowest(const LayoutGroup& group) const {
   };
   std::vector<Keeping> found;
   each_keeping(group.layout, group.microbatches, [&](const Keeping& k) {
-    if (k.dispatcher != group.layout.dispatcher || k.graphs != group.layout.cuda_graphs) return;
+    const bool like = k.dispatcher == group.layout.dispatcher || k.dispatcher == Dispatcher::allgather;
+    if (!like || k.graphs != group.layout.cuda_graphs) return;
     if (std::ranges::any_of(found, [&](const Keeping& other) { return wider(k, other); })) return;
     std::erase_if(found, [&](const Keeping& other) { return wider(other, k); });
     found.push_back(k);

@@ -186,9 +186,11 @@ class Search {
     return least;
   }
 
-  /// Cached without the dispatcher, whose buffers are not counted, and without launches, which change nothing.
+  /// Cached without dispatchers of their own buffers, which are not counted, and without launches, which change
+  /// nothing.
   double needed(Layout layout) {
-    layout.dispatcher = Dispatcher::alltoall, layout.cuda_graphs = CudaGraphs::none;
+    if (sends_once(layout.dispatcher)) layout.dispatcher = Dispatcher::alltoall;
+    layout.cuda_graphs = CudaGraphs::none;
     double& known = (*known_memory_)[key_of(layout)];
     if (known == 0) known = needed_bytes(p_, layout);
     return known;

@@ -106,6 +106,7 @@ double mean_imbalance(const SearchProblem& problem, const Layout& layout) {
 }
 
 double p99_imbalance(const SearchProblem& problem, const Layout& layout) {
+  if (problem.model.router.padded && layout.expert > 1) return problem.model.router.capacity_factor;
   if (problem.scenarios.empty() || layout.expert == 1) return 1;
   constexpr double kShare = 0.99;
   const double tokens = even_rows(problem, layout, sequences_of(problem, layout).each) * as_double(layout.expert) /

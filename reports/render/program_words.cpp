@@ -46,6 +46,8 @@ constexpr ActionWords kActions[] = {{"load the batch", true},
                                     {"optimizer", true},
                                     {"orthogonalize {}momenta (Muon)", true},
                                     {"optimizer on the host", true},
+                                    {"activations to the host and back"},
+                                    {"layer inputs to the host and back"},
                                     {"sum the loss", true},
                                     {"exchange within the tensor group"},
                                     {"pass between pipeline stages"},
@@ -137,6 +139,10 @@ const std::map<std::string, std::string>& other_ops() {
       {"offload.gradients", "gradients to the host"},
       {"offload.update", words_of(Action::offload).words},
       {"offload.weights", "weights from the host"},
+      {"activations.out", "activations to the host"},
+      {"activations.back", "activations from the host"},
+      {"input.out", "layer input to the host"},
+      {"input.back", "layer input from the host"},
       {"loss.reduce", words_of(Action::reduce_loss).words}};
   return known;
 }

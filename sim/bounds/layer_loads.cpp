@@ -82,7 +82,7 @@ LayerLoads layer_loads(const ModelSpec& model, const Layout& layout, const Clust
   LayerLoads loads;
   loads.sent = true;
   if (layout.expert == 1) return loads;
-  const Ports ports(layout, cluster, rank, layout.dispatcher == Dispatcher::alltoall ? 0 : model.top_k);
+  const Ports ports(layout, cluster, rank, sends_once(layout.dispatcher) ? model.top_k : 0);
   const std::size_t own = static_cast<std::size_t>(layout.row_rank(rank) % layout.expert);
   for (std::int64_t layer = 0; layer < model.blocks(); ++layer) {
     const std::vector<double> sent = rows_sent(layout, routing, layer);

@@ -79,15 +79,18 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
   if (!group) group = shape(op.collective.axis);
   if (group->size == 1) return {};
   const double bytes = op.collective.bytes.at(floor.rows);
-  const CollectiveEstimate estimate = cost_.collective(op.kind, bytes, group->size, group->nodes);
+  CollectiveEstimate estimate = cost_.collective(op.kind, bytes, group->size, group->nodes);
   if (cluster_.shared_cores()) {
     const double own_s = on_cores(estimate.cpu_s, equal_ranks(op, group->size), cluster_.cores);
     return {estimate.latency_s + own_s, estimate.cpu_s * equal_ranks(op, layout_.stage_ranks())};
   }
-  if (op.kind != OpKind::all_to_all)
+  if (op.kind != OpKind::all_to_all) {
+    if (op.exchanges_rows())
+      estimate = cost_.row_exchange(estimate, layout_.dispatcher, op.collective.row_bytes, group->nodes);
     return {estimate.latency_s + ring_bytes(op.kind, bytes, group->size) / estimate.efficiency *
                                      (op.kind == OpKind::all_reduce ? reduce_s_per_byte(*group, estimate.algorithm)
                                                                     : group->gather_s_per_byte)};
+  }
   const bool routed = op.exchanges_rows();
   if (const PortRows& rows = op.collective.bytes.per_row != 0 ? floor.collected : floor.dispatched;
       routed && rows.nic + rows.nvlink > 0) {
@@ -98,10 +101,13 @@ OpSeconds::Of OpSeconds::collective(const Op& op, const RoutingFloor& floor) {
     const double wire_s = std::max(rows.nic / cluster_.nic_per_gpu_Bps(), rows.nvlink / cluster_.nvswitch_Bps);
     // Ranks that share a token's rows each send a part of these rows.
     const bool back = op.collective.bytes.per_row != 0;
-    const double row_bytes = back ? op.collective.bytes.per_row : op.collective.bytes.fixed / floor.sent_rows;
+    const double row_bytes = back                               ? op.collective.bytes.per_row
+                             : op.collective.kept_row_bytes > 0 ? op.collective.kept_row_bytes
+                                                                : op.collective.bytes.fixed / floor.sent_rows;
     return {estimate.latency_s + row_bytes * wire_s / fullest.efficiency};
   }
   const double leaving = !routed ? bytes * as_double(group->size - 1) / as_double(group->size)
+                         : op.collective.kept_row_bytes > 0 ? 0  // all may be dropped
                          : op.collective.bytes.per_row != 0 ? op.collective.bytes.per_row * floor.returned_rows
                                                             : op.collective.bytes.fixed * floor.sent_share;
   // Time at the full rate of the port used. Each token sends at least one row.

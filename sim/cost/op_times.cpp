@@ -7,6 +7,7 @@
 #include "configs/files/find.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 #include "sim/cost/published_constants.hpp"
+#include "sim/cost/stacks/own_steps.hpp"
 
 namespace wt {
 namespace {
@@ -70,7 +71,8 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
     return out;
   }
   const PublishedConstants& published = PublishedConstants::get();
-  out.stack = read_stack(sources.stack.empty() ? kDefaultStack : sources.stack);
+  out.stack =
+      with_factors(read_stack(sources.stack.empty() ? kDefaultStack : sources.stack), published.steps, sources.factors);
   BenchmarkTimes times = published.benchmarks;
   if (machine) {
     cluster.check_one_gpu(ranks);

@@ -17,10 +17,12 @@
 namespace wt {
 
 struct TimeSources {
-  std::vector<std::string> profiles;  ///< measured on this machine: files, or names in configs/profiles
-  std::filesystem::path machine;      ///< a machine model, instead of profiles
-  std::string stack;                  ///< name in configs/stacks; empty = kDefaultStack
-  bool allow_assumed = false;         ///< on shared cores, use a roofline for kernels that were not measured
+  std::vector<std::string> profiles = {};  ///< measured on this machine: files, or names in configs/profiles
+  std::filesystem::path machine = {};      ///< a machine model, instead of profiles
+  std::string stack = {};                  ///< name in configs/stacks; empty = kDefaultStack
+  /// The stack's constants of the step are multiplied by these, by name of kStackFactors (OwnSteps::factors).
+  std::map<std::string, double> factors = {};
+  bool allow_assumed = false;  ///< on shared cores, use a roofline for kernels that were not measured
   Precision compute = Precision::bf16;
   Precisions precisions = {};
 };

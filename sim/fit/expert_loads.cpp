@@ -19,12 +19,12 @@ double fullest_share(const RunRow& run, const std::string& routing_name) {
   const NamedRouting routing = read_routing({routing_name}, run.model, {1, tokens, tokens}, run.ep);
   Layout layout;
   layout.shard = layout.expert = run.ep;
+  const double chosen = static_cast<double>(tokens * run.model.top_k);
   double sum = 0;
   const std::int64_t layers = std::min(run.model.layers, kMostLayers);
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     const std::vector<double> rows = rows_received({routing.source->counts(0, 0, layer, 0)}, layout, layer);
-    const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
-    sum += *std::ranges::max_element(rows) * static_cast<double>(rows.size()) / all;
+    sum += *std::ranges::max_element(rows) * static_cast<double>(rows.size()) / chosen;
   }
   return sum / static_cast<double>(layers);
 }

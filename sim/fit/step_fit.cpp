@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "configs/base/error.hpp"
@@ -64,15 +65,18 @@ double step_seconds(const StepWork& work, const StepTraits& traits, const StepCo
   const auto layers = [&](const PhaseWork& p) {
     const double waiting = work.stages_over_nodes ? p.tensor_calls * work.tensor_ranks * k[C::pipelined_tensor_s] : 0;
     const double exchange = (p.exchange_s * k[C::exchange] + p.once_exchange_s * k[C::once_exchange]) * k[C::network];
+    const double gathers = p.gather_s * k[C::network];
     const double blocking =
         p.tensor_s * k[C::tensor] * k[C::network] + (work.exchange_overlap ? 0 : exchange) + waiting;
     const double issued = issued_time_s(
         computation(p) + blocking,
-        launch_time_s({p.launches, p.routings, p.tensor_calls},
-                      waits_for_rows(traits.sync_points, work.expert, work.dispatcher), work.graphs, host),
+        launch_time_s({p.launches, p.routings, p.routings_back, p.tensor_calls},
+                      {waits_for_rows(traits.sync_points, work.expert, work.dispatcher, work.exchange_overlap),
+                       traits.fused_routing},
+                      work.graphs, host),
         host);
-    const double beside = p.gather_s * k[C::network] + (work.exchange_overlap ? exchange : 0);
-    return overlapped_s(issued, beside, 1 + k[C::gather_power]);
+    const double beside = (work.gathers_overlap ? gathers : 0) + (work.exchange_overlap ? exchange : 0);
+    return overlapped_s(issued, beside, 1 + k[C::gather_power]) + (work.gathers_overlap ? 0 : gathers);
   };
   const double stage = layers(work.forward) + layers(work.backward);
   const double ends = k.seconds(work.ends.products) + work.ends.memory_s * k[C::memory] +
@@ -125,13 +129,34 @@ StepModel fit_steps(const std::vector<TimedStep>& all) {
     return c;
   };
   const auto rows = static_cast<Eigen::Index>(steps.size());
-  const Residuals residuals = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
-    for (Eigen::Index i = 0; i < rows; ++i) {
-      const TimedStep& s = steps[static_cast<std::size_t>(i)];
-      const Place& place = places[static_cast<std::size_t>(i)];
-      out[i] = place.weight * robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) /
-                                     kStepResidualScale);
+  const auto row_residual = [&](const Eigen::VectorXd& p, Eigen::Index i) {
+    const TimedStep& s = steps[static_cast<std::size_t>(i)];
+    const Place& place = places[static_cast<std::size_t>(i)];
+    return place.weight *
+           robust(std::log(step_seconds(*s.work, s.traits, constants_at(p, place)) / s.seconds) / kStepResidualScale);
+  };
+  // To differentiate, the solver changes one parameter at a time. Only its stack's or GPU's rows are computed anew
+  // then.
+  std::map<Eigen::Index, std::vector<Eigen::Index>> rows_of;  // of a stack's or GPU's first parameter
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    const Place& place = places[static_cast<std::size_t>(i)];
+    rows_of[place.stack].push_back(i), rows_of[place.gpu].push_back(i);
+  }
+  Eigen::VectorXd around, around_rows;
+  const auto compute_rows = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
+    const Eigen::Index changed = around.size() == 0 ? next : (p.array() != around.array()).count();
+    Eigen::Index which = 0;
+    if (changed == 1) (p.array() != around.array()).maxCoeff(&which);
+    if (changed == 1 && which >= base) {
+      out.head(rows) = around_rows;
+      for (const Eigen::Index i : std::prev(rows_of.upper_bound(which))->second) out[i] = row_residual(p, i);
+      return;
     }
+    for (Eigen::Index i = 0; i < rows; ++i) out[i] = row_residual(p, i);
+    if (changed > 1) around = p, around_rows = out.head(rows);
+  };
+  const Residuals residuals = [&](const Eigen::VectorXd& p, Eigen::VectorXd& out) {
+    compute_rows(p, out);
     for (Eigen::Index i = 0; i < base; ++i) out[rows + i] = p[i] / kKnown[static_cast<std::size_t>(i)].spread;
     for (const auto& [name, at] : stack_at)
       for (std::size_t i = 0; i < kStepConstants; ++i)

@@ -61,6 +61,7 @@ class Sums {
       Launches launches;
       launches.add(op.work, times);
       p.launches += launches.kernels, p.routings += launches.routings;
+      p.routings_back += launches.routings_back;
     }
     const KernelChoice choice = at_ends(op) ? choice_.in_16_bits() : choice_;
     for (const WorkItem& item : op.work) {
@@ -89,7 +90,7 @@ class Sums {
       p.tensor_s += seconds;
       p.tensor_calls += times;
     } else if (rows) {
-      (run_.dispatcher == Dispatcher::alltoall ? p.exchange_s : p.once_exchange_s) += seconds;
+      (sends_once(run_.dispatcher) ? p.once_exchange_s : p.exchange_s) += seconds;
     } else if (axis == Axis::expert || axis == Axis::context) {
       p.exchange_s += seconds;
     } else if (once) {
@@ -122,13 +123,14 @@ class Sums {
 }  // namespace
 
 namespace {
-constexpr std::array kSums = {&PhaseWork::attention_s, &PhaseWork::memory_s,        &PhaseWork::launches,
-                              &PhaseWork::routings,    &PhaseWork::tensor_s,        &PhaseWork::tensor_calls,
-                              &PhaseWork::exchange_s,  &PhaseWork::once_exchange_s, &PhaseWork::gather_s};
+constexpr std::array kSums = {&PhaseWork::attention_s,  &PhaseWork::memory_s,      &PhaseWork::launches,
+                              &PhaseWork::routings,     &PhaseWork::routings_back, &PhaseWork::tensor_s,
+                              &PhaseWork::tensor_calls, &PhaseWork::exchange_s,    &PhaseWork::once_exchange_s,
+                              &PhaseWork::gather_s};
 }
 
 double share_sent(const RunRow& run, const RankGroup& group) {
-  if (run.dispatcher == Dispatcher::alltoall) return 1;
+  if (!sends_once(run.dispatcher)) return 1;
   return share_sent_once(1 / static_cast<double>(group.nodes > 1 ? group.nodes : group.ranks), run.model.top_k);
 }
 
@@ -175,6 +177,7 @@ StepWork step_work(const RunRow& run, const BenchmarkTimes& benchmarks, const St
   out.stages_over_nodes = run.pp > 1 && run.gpus > run.interconnect.nvlink_domain;
   out.expert = run.ep;
   out.dispatcher = run.dispatcher;
+  out.gathers_overlap = stack.memory.gathers_overlap;
   out.exchange_overlap = run.exchange_overlapped;
   out.graphs = run.cuda_graphs;
   const double tokens = static_cast<double>(run.microbatch * run.seq) / static_cast<double>(run.cp);

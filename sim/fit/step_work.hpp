@@ -13,12 +13,13 @@ namespace wt {
 
 /// Sums over all microbatches of a step. Seconds of one GPU unless said otherwise.
 struct PhaseWork {
-  ProductTime products;    ///< matrix products, by the wave model
-  double attention_s = 0;  ///< attention kernels by shape, at the data sheet's FLOP/s
-  double memory_s = 0;     ///< bytes of all other kernels over the data sheet's bandwidth
-  double launches = 0;     ///< count of kernels that the host issues
-  double routings = 0;     ///< count of times that a layer routes rows to experts
-  double tensor_s = 0;     ///< collectives of tensor-parallel groups
+  ProductTime products;      ///< matrix products, by the wave model
+  double attention_s = 0;    ///< attention kernels by shape, at the data sheet's FLOP/s
+  double memory_s = 0;       ///< bytes of all other kernels over the data sheet's bandwidth
+  double launches = 0;       ///< count of kernels that the host issues
+  double routings = 0;       ///< count of times that a layer routes rows to experts
+  double routings_back = 0;  ///< Launches::routings_back
+  double tensor_s = 0;       ///< collectives of tensor-parallel groups
   double tensor_calls = 0;
   double exchange_s = 0;       ///< rows to experts on other ranks and back; keys and values of context groups
   double once_exchange_s = 0;  ///< rows, if a token is sent once to each place
@@ -38,6 +39,7 @@ struct StepWork {
   double tensor_ranks = 1;
   std::int64_t expert = 1;  ///< ranks that share a layer's experts
   Dispatcher dispatcher = Dispatcher::alltoall;
+  bool gathers_overlap = true;    ///< MemoryFacts::gathers_overlap
   bool exchange_overlap = false;  ///< rows travel while another microbatch is computed
   CudaGraphs graphs = CudaGraphs::none;
 

@@ -40,7 +40,7 @@ Layout layout_of(const RunRow& run) {
 
 Layout staged_layout_of(const RunRow& run) {
   Layout layout = layout_of(run);
-  layout.pipeline = run.pp, layout.virtual_stages = run.vp;
+  layout.pipeline = run.pp, layout.virtual_stages = run.vp, layout.schedule = run.schedule;
   layout.chunk_layers = run.pipeline_layout.layers;
   layout.modules_before_head = run.pipeline_layout.modules_before_head;
   return layout;
@@ -56,6 +56,7 @@ RunSpec run_spec_of(const RunRow& row) {
   run.pure_reduction = row.gradient_bytes < 4;
   run.loss_chunks = row.stack.loss_chunks;
   run.optimizer.kind = row.optimizer;
+  run.optimizer.orthogonalize_everywhere = row.orthogonalize_everywhere;
   run.optimizer.offload_fraction = row.offload_fraction;
   run.seq = row.seq;
   run.global_batch = row.dp * row.microbatch * row.accumulation;

@@ -1,17 +1,12 @@
 // Reads the columns of a table of training runs that are about memory.
-#include <regex>
-
 #include "configs/base/error.hpp"
 #include "sim/measurements/run_line.hpp"
+#include "sim/measurements/sentence.hpp"
 
 namespace wt {
 namespace {
 
 constexpr double kGpuGiB = 1 << 30;
-
-bool says(const std::string& text, const char* words) {
-  return std::regex_search(text, std::regex(words, std::regex::icase));
-}
 
 /// One of the words; the cell may be empty.
 template <class Value>
@@ -32,8 +27,8 @@ std::optional<Value> known_word(const RunLine& line, const char* column,
 double gpu_bytes(const std::string& gpu) {
   constexpr double kShownOfNamed = 79.1 / 80;
   std::smatch found;
-  if (std::regex_search(gpu, found, std::regex(R"((\d+(?:\.\d+)?) ?GiB usable)"))) return std::stod(found[1]) * kGpuGiB;
-  if (std::regex_search(gpu, found, std::regex(R"((\d+) ?GB)"))) return std::stod(found[1]) * kShownOfNamed * kGpuGiB;
+  if (std::regex_search(gpu, found, compiled(R"((\d+(?:\.\d+)?) ?GiB usable)"))) return std::stod(found[1]) * kGpuGiB;
+  if (std::regex_search(gpu, found, compiled(R"((\d+) ?GB)"))) return std::stod(found[1]) * kShownOfNamed * kGpuGiB;
   return 0;
 }
 
@@ -42,18 +37,19 @@ double gpu_bytes(const std::string& gpu) {
 void fill_memory(const RunLine& line, RunRow& row) {
   using Outcome = RunRow::Outcome;
   const std::string &outcome = line.text("outcome"), &optimizer = line.text("optimizer");
-  row.outcome = outcome == "ran"                                                   ? Outcome::ran
-                : outcome.starts_with("out of memory") || says(outcome, "^failed") ? Outcome::out_of_memory
-                                                                                   : Outcome::unsaid;
+  row.outcome = outcome == "ran"                                                        ? Outcome::ran
+                : outcome.starts_with("out of memory") || has_match(outcome, "^failed") ? Outcome::out_of_memory
+                                                                                        : Outcome::unsaid;
   row.gpu_bytes = gpu_bytes(row.gpu);
-  if (says(optimizer, "muon")) row.optimizer = OptimizerKind::muon;
-  if (says(optimizer, "host memory")) row.offload_fraction = 1;
+  if (has_match(optimizer, "muon")) row.optimizer = OptimizerKind::muon;
+  row.orthogonalize_everywhere = has_match(optimizer, "every matrix on every GPU");
+  if (has_match(optimizer, "host memory")) row.offload_fraction = 1;
   row.memory_bytes = line.real("mem_gb") * kGpuGiB;  // all sources print GiB, as GB or GiB
   if (row.memory_bytes == 0) return;
   if (const std::string& kind = line.text("peak_kind"); !kind.empty()) {
-    row.memory_of = says(kind, "allocated")  ? MemoryOf::peak_allocated
-                    : says(kind, "reserved") ? MemoryOf::peak_reserved
-                                             : MemoryOf::peak;
+    row.memory_of = has_match(kind, "allocated")  ? MemoryOf::peak_allocated
+                    : has_match(kind, "reserved") ? MemoryOf::peak_reserved
+                                                  : MemoryOf::peak;
   } else if (line.has("framework", "SimuMax")) {
     row.memory_of = MemoryOf::peak_allocated;
   } else if (line.has("framework", "torchtitan")) {
@@ -84,7 +80,7 @@ void fill_row_stack(const RunLine& line, RunRow& row) {
     said.logit_bytes = kFusedLogit_bytes;
   } else if (loss == "liger") {
     said.loss_chunks = kLigerChunks;
-  } else if (std::regex_match(loss, chunks, std::regex(R"((\d{1,6}) chunks)")) && std::stoll(chunks[1]) > 0) {
+  } else if (std::regex_match(loss, chunks, compiled(R"((\d{1,6}) chunks)")) && std::stoll(chunks[1]) > 0) {
     said.loss_chunks = std::stoll(chunks[1]);
   } else if (!loss.empty()) {
     throw_usage("loss: found '{}', allowed fused, liger, '8 chunks', or nothing", loss);

@@ -45,12 +45,13 @@ struct RunRow {
   std::int64_t seq = 0;  ///< tokens of a sequence
 
   std::int64_t dp = 1, tp = 1, pp = 1, cp = 1;  ///< dp * tp * pp * cp = gpus
-  std::int64_t vp = 1;                          ///< layer chunks per pipeline stage (interleaved schedule)
-  PipelineLayout pipeline_layout;               ///< layers of stages and chunks, if the source or its recipe says so
-  std::int64_t ep = 1;                          ///< divides dp * cp, or dp * cp * tp with whole_experts
-  bool whole_experts = false;                   ///< tensor ranks have experts of their own (etp 1); else they split
-                                                ///< each
-  bool sequence_parallel = false;               ///< norms and residuals are split over tp (Korthikanti et al. 2022)
+  Schedule schedule = Schedule::one_f_one_b;
+  std::int64_t vp = 1;             ///< layer chunks per pipeline stage (interleaved schedule)
+  PipelineLayout pipeline_layout;  ///< layers of stages and chunks, if the source or its recipe says so
+  std::int64_t ep = 1;             ///< divides dp * cp, or dp * cp * tp with whole_experts
+  bool whole_experts = false;      ///< tensor ranks have experts of their own (etp 1); else they split
+                                   ///< each
+  bool sequence_parallel = false;  ///< norms and residuals are split over tp (Korthikanti et al. 2022)
   int zero_stage = 0;  ///< 0 = replicas, 1 = sharded optimizer state, 3 = FSDP: sharded parameters and gradients, too
   std::int64_t shard_group = 1;  ///< ranks of dp * cp that hold one copy of the sharded state; fewer than all = hybrid
   /// Experts are sharded over the shard group in addition to expert parallelism (Transformer Engine's recipes: a mesh
@@ -75,7 +76,8 @@ struct RunRow {
   enum class Outcome { unsaid, ran, out_of_memory } outcome = Outcome::unsaid;
   double gpu_bytes = 0;  ///< memory of one GPU, if `gpu` says it; 0 = unknown
   OptimizerKind optimizer = OptimizerKind::adamw;
-  double offload_fraction = 0;  ///< share of the optimizer's state in host memory
+  bool orthogonalize_everywhere = false;  ///< OptimizerSpec::orthogonalize_everywhere
+  double offload_fraction = 0;            ///< share of the optimizer's state in host memory
   RowStack stack = {};
 
   std::vector<std::string> assumed;  ///< properties that the source does not state and this row assumes

@@ -52,6 +52,7 @@ const Phrases<const char*>& dispatcher_phrases() {
       {"deepep-uccl|(?:deepep (?:over|on|with) )?uccl(?:[ -]?ep)?", "deepep-uccl"},
       {"deepep(?: (?:over|on|with) nvshmem)?", "deepep"},
       {"hybrid-?ep", "hybridep"},
+      {"(?:nccl )?all[ -]?gather|ring", "allgather"},
       {"(?:nccl |hand-written )?(?:all[ -]?to[ -]?all|all2all|a2a)", "alltoall"}};
   return phrases;
 }
@@ -60,13 +61,14 @@ Dispatcher dispatcher_of(const std::string& name) {
   return name == "deepep"        ? Dispatcher::deepep
          : name == "deepep-uccl" ? Dispatcher::uccl
          : name == "hybridep"    ? Dispatcher::hybridep
+         : name == "allgather"   ? Dispatcher::allgather
                                  : Dispatcher::alltoall;
 }
 
 /// Routing of a MoE layer: how rows are distributed over experts, and which dispatcher sends them.
 struct RoutingWords {
   std::string dispatcher;  ///< empty = not said
-  bool balanced = false, natural = false, dropless = false, alone = false, recipe = false;
+  bool balanced = false, natural = false, dropless = false, alone = false, recipe = false, padded = false;
   double capacity = 0;
 };
 
@@ -88,8 +90,10 @@ RoutingWords routing_words(const std::string& text, RunRow& row) {
   const bool known =
       unsaid || out.alone || !out.dispatcher.empty() || out.dropless || out.balanced || out.natural || out.capacity > 0;
   if (!known && !text.empty())
-    throw_usage("{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', or nothing", kColumn, text);
+    throw_usage("{}: found '{}', allowed forced_balance, natural, 'capacity 1.25', 'capacity 1.25 padded', or nothing",
+                kColumn, text);
   if (out.capacity > 0) said.take("token[ _-]drop(?:s|ping)?");
+  out.padded = out.capacity > 0 && said.take("padded|filled");
   said.take("aux(?:iliary)?[ -]loss(?:es)?");  // a trained model has one: no information
   said.take("dispatcher|router|routing|default");
   if (out.balanced && out.natural) refuse_both(kColumn, text, "forced_balance", "natural");
@@ -132,7 +136,7 @@ void recompute_modules(const std::string& list, const std::string& text, RunRow&
 
 void fill_experts(const RunLine& line, RunRow& row) {
   const std::string dispatcher = word_of(line, "dispatcher", dispatcher_phrases(),
-                                         "alltoall, deepep, deepep-uccl, hybridep", row),
+                                         "alltoall, allgather, deepep, deepep-uccl, hybridep", row),
                     graphs = word_of(line, "cuda_graphs",
                                      {{"full(?: cuda[ -]?graphs?)?", "full"},
                                       {"partial(?: cuda[ -]?graphs?)?", "partial"},
@@ -152,6 +156,7 @@ void fill_experts(const RunLine& line, RunRow& row) {
   row.cuda_graphs = graphs == "full" ? CudaGraphs::full : graphs == "partial" ? CudaGraphs::partial : CudaGraphs::none;
   row.exchange_overlapped = overlap == "1";
   row.capacity_factor = said.capacity;
+  if (said.padded) row.model.router.capacity_factor = said.capacity, row.model.router.padded = true;
   const bool cut = said.capacity > 0 && said.capacity <= 1;  // no expert gets more than the balanced number
   row.routing = said.balanced || cut                ? RunRow::Routing::balanced
                 : said.natural || said.capacity > 0 ? RunRow::Routing::natural

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 namespace wt {
-namespace {
 
-/// Cached: tables have hundreds of rows, and each row is searched for dozens of phrases.
 const std::regex& compiled(const std::string& expression) {
   thread_local std::map<std::string, std::regex> known;
   const auto found = known.find(expression);
   return found != known.end() ? found->second
                               : known.emplace(expression, std::regex(expression, std::regex::icase)).first->second;
 }
+
+namespace {
 
 bool denied(const std::string& before, const std::string& after) {
   return std::regex_search(before, compiled(R"(\b(no|non|not|never|without)[ -]+$)")) ||

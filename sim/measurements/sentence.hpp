@@ -2,11 +2,20 @@
 // it knows. The rest was not understood, and the row says so.
 #pragma once
 #include <optional>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace wt {
+
+/// The regular expression, letter case ignored. Compiled once a thread: tables have hundreds of rows, and each row is
+/// searched for dozens of phrases.
+const std::regex& compiled(const std::string& expression);
+/// Whether the expression matches any part of the text.
+inline bool has_match(const std::string& text, const std::string& expression) {
+  return std::regex_search(text, compiled(expression));
+}
 
 class Sentence {
  public:

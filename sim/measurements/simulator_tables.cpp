@@ -13,8 +13,11 @@ constexpr double kGiB = 1 << 30;
 
 /// The number after the word `key`: 2 for "TP" in "TP2 DP1 PP2". `otherwise` if the text has no such word.
 std::int64_t word(const std::string& text, const std::string& key, std::int64_t otherwise) {
+  static std::map<std::string, std::regex> known;
+  auto words = known.find(key);
+  if (words == known.end()) words = known.emplace(key, std::regex("(?:^| )" + key + " ?(\\d{1,9})(?= |$)")).first;
   std::smatch found;
-  if (!std::regex_search(text, found, std::regex("(?:^| )" + key + " ?(\\d{1,9})(?= |$)"))) return otherwise;
+  if (!std::regex_search(text, found, words->second)) return otherwise;
   return std::stoll(found[1]);
 }
 

@@ -1,9 +1,7 @@
-
-#include <regex>
-
 #include "configs/base/error.hpp"
 #include "sim/measurements/run_line.hpp"
 #include "sim/measurements/run_tables.hpp"
+#include "sim/measurements/sentence.hpp"
 
 namespace wt {
 namespace {
@@ -72,26 +70,22 @@ const std::vector<std::string> kOptional = {"row_id",
                                             "v_head_dim",
                                             "tokens_per_s_per_gpu"};
 
-bool found(const std::string& text, const char* words) {
-  return std::regex_search(text, std::regex(words, std::regex::icase));
-}
-
 /// Whether the framework is NeMo. NeMo's AutoModel is another stack.
-bool trained_by_nemo(const std::string& framework) { return found(framework, "NeMo(?! ?AutoModel)"); }
+bool trained_by_nemo(const std::string& framework) { return has_match(framework, "NeMo(?! ?AutoModel)"); }
 
 /// Whether the framework builds on Megatron-Core, whose recipes shard the optimizer state (ZeRO-1).
 bool on_megatron_core(const RunLine& line) {
-  return found(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
+  return has_match(line.text("framework"), "Megatron-Core|SimuMax|Megatron-Bridge") ||
          trained_by_nemo(line.text("framework"));
 }
 
 void fill_sharding(const RunLine& line, RunRow& row) {
   const std::string& mode = line.text("fsdp_mode");
-  if (found(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights are not sharded
+  if (has_match(mode, "ZeRO[- ]?(stage ?)?[12]|SHARD_GRAD_OP|distributed optimizer")) {  // weights are not sharded
     row.zero_stage = 1;
-  } else if (found(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
+  } else if (has_match(mode, "ZeRO[- ]?0|DDP|NO_SHARD|^(none|no|false|0)$")) {
     row.zero_stage = 0;
-  } else if (found(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
+  } else if (has_match(mode, "ZeRO[- ]?(stage ?)?3|FSDP|HSDP|FULL_SHARD|HYBRID")) {
     row.zero_stage = 3;
   } else if (!mode.empty()) {
     throw_usage("fsdp_mode: found '{}', known are ZeRO-0 to ZeRO-3, DDP, FSDP, HSDP and FSDP's sharding strategies",
@@ -99,7 +93,7 @@ void fill_sharding(const RunLine& line, RunRow& row) {
   } else if (on_megatron_core(line)) {
     row.zero_stage = 1;
     row.assumed.emplace_back("distributed optimizer");
-  } else if (found(line.text("framework"), "FSDP|ZeRO[- ]?3")) {
+  } else if (has_match(line.text("framework"), "FSDP|ZeRO[- ]?3")) {
     row.zero_stage = 3;
     row.assumed.emplace_back("weights over all ranks");
   }
@@ -107,7 +101,8 @@ void fill_sharding(const RunLine& line, RunRow& row) {
   row.shard_group = row.zero_stage == 0 ? 1 : line.count("fsdp_shard_group").value_or(row.dp * row.cp);
   if (row.dp * row.cp % row.shard_group != 0)
     throw_usage("{} data-parallel ranks in shard groups of {}", row.dp * row.cp, row.shard_group);
-  row.experts_beside_shards = row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !found(mode, "HSDP|HYBRID");
+  row.experts_beside_shards =
+      row.zero_stage == 3 && row.shard_group < row.dp * row.cp && !has_match(mode, "HSDP|HYBRID");
 }
 
 /// Degrees that are not stated follow from the number of GPUs; otherwise they are 1.
@@ -127,6 +122,7 @@ void fill_mesh(const RunLine& line, RunRow& row) {
   row.gpus_per_node = line.count("gpus_per_node").value_or(8);
   fill_degrees(line, row);
   row.vp = row.pp > 1 ? line.count("vp", 1e4).value_or(1) : 1;
+  if (row.pp > 1 && line.has("framework", "DualPipeV")) row.schedule = Schedule::dualpipe_v, row.vp = 2;
   row.ep = line.count("ep", 1e4).value_or(1);
   // Experts are split over the tensor group as well, unless there are more expert ranks than replicas: then each tensor
   // rank has experts of its own (Megatron-Core's folding). Megatron-Bridge's recipes set etp to 1.
@@ -210,8 +206,8 @@ std::vector<RunRow> read_training_runs(const std::filesystem::path& file) {
     fill_mesh(line, row);
     fill_sharding(line, row);
     fill_recompute(line, row);
-    fill_experts(line, row);
     fill_model(line, row);
+    fill_experts(line, row);
     fill_chunks(line, row);
     fill_recipe_routing(line, row);
     row.accumulation = line.count("grad_accum", 1e5).value_or(0);

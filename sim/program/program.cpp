@@ -66,14 +66,39 @@ Lane lane_of(OpKind collective, Axis axis) {
 }
 
 std::string to_string(Action action) {
-  static const char* names[] = {
-      "load_batch",      "unshard",     "embed",          "project",         "gather_kv",
-      "attention",       "ffn",         "reduce_balance", "exchange_counts", "dispatch",
-      "experts",         "collect",     "combine",        "head_loss",       "reduce_gradients",
-      "exchange_copies", "add_copies",  "accumulate",     "reduce_replicas", "refresh",
-      "reduce_loads",    "update_bias", "gradient_norm",  "reduce_norm",     "optimizer",
-      "orthogonalize",   "offload",     "reduce_loss",    "share_tensor",    "exchange_stages",
-      "restore"};
+  static const char* names[] = {"load_batch",
+                                "unshard",
+                                "embed",
+                                "project",
+                                "gather_kv",
+                                "attention",
+                                "ffn",
+                                "reduce_balance",
+                                "exchange_counts",
+                                "dispatch",
+                                "experts",
+                                "collect",
+                                "combine",
+                                "head_loss",
+                                "reduce_gradients",
+                                "exchange_copies",
+                                "add_copies",
+                                "accumulate",
+                                "reduce_replicas",
+                                "refresh",
+                                "reduce_loads",
+                                "update_bias",
+                                "gradient_norm",
+                                "reduce_norm",
+                                "optimizer",
+                                "orthogonalize",
+                                "offload",
+                                "offload_kept",
+                                "offload_input",
+                                "reduce_loss",
+                                "share_tensor",
+                                "exchange_stages",
+                                "restore"};
   static_assert(std::size(names) == static_cast<std::size_t>(Action::restore) + 1);
   return names[static_cast<int>(action)];
 }

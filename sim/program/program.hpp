@@ -73,6 +73,8 @@ enum class Action {
   optimizer,        ///< clip and AdamW on the shards
   orthogonalize,    ///< Muon's momenta, matrix by matrix; as a collective: gathers the other ranks' parts
   offload,          ///< gradients to the host, AdamW on its CPU, weights back
+  offload_kept,     ///< what a layer keeps for backward, without its input, to the host; backward copies it back
+  offload_input,    ///< the same of the next layer's input
   reduce_loss,      ///< loss terms over the world
   share_tensor,     ///< parts of a product's result, or of its input, between the ranks of a tensor group
   exchange_stages,  ///< activations or their gradients between pipeline stages
@@ -95,6 +97,9 @@ struct Collective {
   /// of a token; 0: all rows are sent.
   std::int64_t rows_of_token = 0;
   double row_bytes = 0;  ///< all_to_all of routed rows: bytes of a row
+  /// all_to_all of the rows of a rank's own tokens, where some may be dropped: `bytes` are the most, and this rank
+  /// sends so many for each row that is kept. 0: none is dropped.
+  double kept_row_bytes = 0;
 };
 
 /// Refers to another op or buffer by name in the same microbatch. Its layer is `layer_delta` away from that of the

@@ -61,7 +61,6 @@ StepProgram step_program(const RunSpec& run, const StackSpec& stack, bool shared
 
 void take_memory(const StackSpec& stack, ProgramOptions& options) {
   options.memory = stack.memory;
-  options.memory.loss_chunks = options.loss_chunks.value_or(stack.memory.loss_chunks);
   options.materialised_scores = stack.attention == AttentionKernels::unfused;
 }
 

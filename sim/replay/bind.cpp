@@ -410,7 +410,9 @@ std::vector<double> exchange_bytes(const std::vector<const Op*>& ops, const std:
     const auto share = [&](std::size_t j) { return !routed ? 1.0 : back ? sends[j * n + i] : sends[i * n + j]; };
     double sum = 0;
     for (std::size_t j = 0; j < n; ++j) sum += share(j);
-    for (std::size_t j = 0; j < n; ++j) out[i * n + j] = sum > 0 ? bytes[i] * share(j) / sum : 0;
+    const double kept_row_bytes = routed ? ops[i]->collective.kept_row_bytes : 0;
+    const double all = kept_row_bytes > 0 ? kept_row_bytes * sum : bytes[i];
+    for (std::size_t j = 0; j < n; ++j) out[i * n + j] = sum > 0 ? all * share(j) / sum : 0;
   }
   return out;
 }

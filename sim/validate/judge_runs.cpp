@@ -8,8 +8,10 @@
 #include "configs/base/statistics.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "sim/cost/ops/remembered_cost.hpp"
+#include "sim/cost/stacks/own_steps.hpp"
 #include "sim/cost/stacks/step_family.hpp"
 #include "sim/fit/expert_loads.hpp"
+#include "sim/program/routing/named_routing.hpp"
 #include "sim/replay/simulated_step.hpp"
 
 namespace wt {
@@ -33,14 +35,6 @@ std::string regime_of(const RunRow& r) {
 std::string choice_of(const RunRow& r) {
   return fmt::format("{} on {} x {}, {} x {} tokens, {} ({})", r.model.name, r.gpus, r.gpu, r.global_batch, r.seq,
                      r.precision.word, r.source);
-}
-
-/// Model FLOP/s of a measured step over the data sheet's FLOP/s.
-std::optional<double> share_of_peak(const RunRow& r) {
-  const auto sheet = data_sheet(r.gpu);
-  if (!sheet || !r.unusable.empty() || !(r.step_s > 0)) return std::nullopt;
-  return r.model.flops_per_token(r.seq) * static_cast<double>(r.tokens()) /
-         (static_cast<double>(r.gpus) * sheet->flops * r.step_s);
 }
 
 class Judge {
@@ -106,21 +100,33 @@ class Judge {
 
 }  // namespace
 
+std::optional<double> share_of_peak(const RunRow& r) {
+  const auto sheet = data_sheet(r.gpu);
+  if (!sheet || !r.unusable.empty() || !(r.step_s > 0)) return std::nullopt;
+  return r.model.flops_per_token(r.seq) * static_cast<double>(r.tokens()) /
+         (static_cast<double>(r.gpus) * sheet->flops * r.step_s);
+}
+
 StepWithout::StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published,
                          LeftOutOfSteps left_out)
     : files(run_files(row, stack)) {
   const StepTraits traits = traits_of(files.stack, row.gpu);
   const bool all = left_out == LeftOutOfSteps::nothing;
   const std::string& origin = published.stack_fit().origin_of(row);
-  const BenchmarkTimes& times = all ? published.benchmarks() : published.without(origin).benchmarks;
+  times = all ? &published.benchmarks() : &published.without(origin).benchmarks;
   const StackFit& fit = all ? published.stack_fit() : *published.without(origin).stacks;
   typical = !fit.knows_stack(traits.stack);
   known_chip = fit.knows_chip(traits.chip);
-  if (!times.collectives->knows_fabric(files.cluster.fabric)) files.cluster.fabric.clear();
-  const StepModel& steps = left_out == LeftOutOfSteps::stack ? fit.without_stack(traits.stack) : fit.model();
-  cost = std::make_unique<StackCost>(files.cluster, files.stack, steps, times, files.run.precisions);
-  off_by = StepIntervals(published.step_bounds(all ? "" : origin), files.cluster, files.stack, steps, times)
+  if (!times->collectives->knows_fabric(files.cluster.fabric)) files.cluster.fabric.clear();
+  steps = left_out == LeftOutOfSteps::stack ? &fit.without_stack(traits.stack) : &fit.model();
+  cost = std::make_unique<StackCost>(files.cluster, files.stack, *steps, *times, files.run.precisions);
+  off_by = StepIntervals(published.step_bounds(all ? "" : origin), files.cluster, files.stack, *steps, *times)
                .of(step_family(row.model, files.run.layout));
+}
+
+std::unique_ptr<const StackCost> StepWithout::scaled(const std::map<std::string, double>& factors) const {
+  return std::make_unique<StackCost>(files.cluster, with_factors(files.stack, *steps, factors), *steps, *times,
+                                     files.run.precisions);
 }
 
 ReplayResult simulated(const RunFiles& files, const OpCost& cost, const StepRatiosByKind& off_by,

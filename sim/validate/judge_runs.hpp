@@ -3,7 +3,9 @@
 // (sim/fit/stack_fit.hpp).
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,12 +37,20 @@ enum class LeftOutOfSteps {
 /// measured is replaced by a typical fabric of its kind of link.
 struct StepWithout {
   StepWithout(const RunRow& row, const StackSpec& stack, const PublishedTimes& published, LeftOutOfSteps left_out);
+  /// The cost where the stack's constants are multiplied by these factors, by name of kStackFactors.
+  std::unique_ptr<const StackCost> scaled(const std::map<std::string, double>& factors) const;
+
   RunFiles files;
+  const StepModel* steps = nullptr;
+  const BenchmarkTimes* times = nullptr;
   std::unique_ptr<const StackCost> cost;
   StepRatiosByKind off_by;
   bool typical = false;     ///< no other data of the stack: the typical stack's constants are used
   bool known_chip = false;  ///< other data has this GPU
 };
+
+/// Model FLOP/s of a measured step over the data sheet's FLOP/s; none for unusable rows and GPUs without a data sheet.
+std::optional<double> share_of_peak(const RunRow& row);
 
 struct RunsAsked {
   std::string stack = {};  ///< name of the stack of all rows; empty = by their framework

@@ -18,7 +18,7 @@ enum class LeftOut {
 
 /// A prediction, or the reason for abstaining.
 struct Forecast {
-  std::optional<double> value;  ///< seconds or bytes, as the measurement
+  std::optional<double> value;  ///< seconds, bytes, watts or joules, as the measurement
   double low = 0, high = 0;     ///< 80 % interval
   EvidenceShares evidence{};    ///< what the prediction rests on; sums to 1
   std::string reason;           ///< why no value is predicted
@@ -33,7 +33,7 @@ struct Judged {
   std::string regime;                     ///< rows with similar errors; intervals come from them
   std::string choice = {};                ///< rows of one choice are alternatives; empty = not part of a choice
   std::string alternative = {};           ///< the row's name within its choice
-  double measured = 0;                    ///< seconds or bytes, the same unit in all rows
+  double measured = 0;                    ///< seconds, bytes, watts or joules, the same unit in all rows
   std::vector<std::string> assumed = {};  ///< properties that the source does not state and the forecast assumes
   Forecast forecast, baseline;
 };

@@ -66,6 +66,9 @@ TEST_CASE("a wrong unit or value") {
   CHECK_THAT(refused(edited("ffn_hidden_size: 104", "ffn_hidden_size: 102")),
              Contains("found 102") && Contains("multiple of 4"));
   CHECK_THAT(refused(edited("max_duration: 2ba", "max_duration: 0ba")), Contains("max_duration"));
+  for (const std::string chunks : {"0", "-4", "2.5", "tiger"})
+    CHECK_THAT(refused(edited("precision: fp32", "precision: fp32\nloss_chunks: " + chunks)),
+               Contains("loss_chunks: found '" + chunks + "', needs a whole number >= 1, or liger"));
 }
 
 TEST_CASE("a batch that the ranks cannot share") {

@@ -54,11 +54,12 @@ TEST_CASE("eight steps and four more are twelve steps, bit for bit") {
   CHECK((state_of(latest_checkpoint(folder)) == expected));
 }
 
-TEST_CASE("so they are with state in other places, biases that balance the experts, and multi-token prediction") {
+TEST_CASE("so they are with state elsewhere, biases that balance experts, multi-token prediction, a loss in pieces") {
   RunSpec biased = saved_run(4);
   biased.model.router.bias_update_rate = 0.01;
   RunSpec modules = saved_run(4);
   modules.model.mtp_layers = 2, modules.layout.recompute = recompute_from_string("block/fp8");
+  modules.loss_chunks = 3;
   std::vector<RunSpec> runs{biased, modules, replicated_experts(saved_run(4)).front(),
                             context_runs(saved_run(4)).front()};
   for (const RunSpec& run : further_layouts(saved_run(4)))

@@ -127,7 +127,7 @@ TEST_CASE("without spares the run goes on with fewer ranks, as if it had been st
   check_same_training(folder, run);
 }
 
-TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is back") {
+TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is back", "[.nightly]") {
   const RunSpec run = elastic_run(60);
   const fs::path folder = scratch("grown");
   const Ended ended =
@@ -148,7 +148,7 @@ TEST_CASE("4 -> 3 -> 4 ranks: the run grows at a saved step when its node is bac
   check_same_training(folder, run);
 }
 
-TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
+TEST_CASE("4 -> 2 -> 4 ranks, nodes of two", "[.nightly]") {
   const RunSpec run = elastic_run(60);
   const fs::path folder = scratch("halved");
   const Ended ended = train(
@@ -167,7 +167,7 @@ TEST_CASE("4 -> 2 -> 4 ranks, nodes of two") {
   check_same_training(folder, run);
 }
 
-TEST_CASE("a run waits for a node that comes back") {
+TEST_CASE("a run waits for a node that comes back", "[.nightly]") {
   const RunSpec run = elastic_run(8);
   const fs::path folder = scratch("waited");
   const Ended ended = train(
@@ -272,7 +272,7 @@ TEST_CASE("a rank that never comes to the others is named, and started again") {
   CHECK(gone(rank));
 }
 
-TEST_CASE("all ranks are stopped, so that none can tell: the agent does") {
+TEST_CASE("all ranks are stopped, so that none can tell: the agent does", "[.nightly]") {
   const RunSpec run = elastic_run(24);
   const fs::path folder = scratch("all-stopped"), file = scratch("all-stopped.yaml");
   write_file_atomically(file, run_to_yaml(run));

@@ -62,10 +62,11 @@ TEST_CASE("training does not notice, and every layout evaluates alike") {
   CHECK((state_of(latest_checkpoint(trained(alone))) == state_of(latest_checkpoint(trained(plain)))));
   const auto expected = evaluations_of(trained(alone));
   REQUIRE(expected.size() == 3);  // after steps 4, 8 and 10
-  // HSDP with experts elsewhere, a padded shard, shared sequences, weights that stay.
-  const std::vector<RunSpec> runs{with_layout(plain, 2, 2, 2), with_layout(plain, 1, 3, 1), context_runs(plain).front(),
-                                  further_layouts(plain).front()};
-  for (const RunSpec& run : runs) {
+  // HSDP with experts elsewhere, a padded shard, shared sequences, weights that stay, the loss in pieces.
+  std::vector<RunSpec> runs{with_layout(plain, 2, 2, 2), with_layout(plain, 1, 3, 1), context_runs(plain).front(),
+                            further_layouts(plain).front(), plain};
+  runs.back().loss_chunks = 4;
+  for (const RunSpec& run : some_of(runs)) {
     INFO(run.layout.name());
     const RunSpec tried = evaluated(run, 4);
     CHECK(steps_of(trained(tried)) == steps_of(trained(run)));

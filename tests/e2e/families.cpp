@@ -72,7 +72,7 @@ TEST_CASE("every family learns, from the loss of a uniform guess") {
 TEST_CASE("every family trains in every layout as on one rank") {
   for (const RunSpec& run : family_runs()) {
     const auto expected = steps_of(trained(run));
-    for (const RunSpec& other : layouts_of(run)) {
+    for (const RunSpec& other : some_of(layouts_of(run))) {
       INFO(run.name << ", " << other.layout.name());
       const auto found = steps_of(trained(other));
       REQUIRE(found.size() == expected.size());
@@ -89,18 +89,19 @@ TEST_CASE("every family trains in every layout as on one rank") {
 }
 
 TEST_CASE("the memory of every family is the replayed one at every op") {
-  for (RunSpec run : family_runs())
-    for (const char* recompute : {"none", "block"}) {
-      run.layout.recompute = recompute_from_string(recompute);
-      const Deviation worst = worst_live(run);
-      INFO(run.name << ", recompute " << recompute << ": " << worst.bytes << " bytes at " << worst.id << " of "
-                    << worst.peak);
-      CHECK(std::abs(worst.bytes) <= 0.01 * worst.peak);
-    }
+  std::vector<RunSpec> runs = some_of(family_runs());
+  for (RunSpec& run : runs) run.layout.recompute = Recompute::block;
+  for (const RunSpec& plain : family_runs()) runs.push_back(plain);
+  for (const RunSpec& run : runs) {
+    const Deviation worst = worst_live(run);
+    INFO(run.name << ", recompute " << to_string(run.layout.recompute) << ": " << worst.bytes << " bytes at "
+                  << worst.id << " of " << worst.peak);
+    CHECK(std::abs(worst.bytes) <= 0.01 * worst.peak);
+  }
 }
 
 TEST_CASE("recompute changes no bit of any family") {
-  for (RunSpec run : family_runs()) {
+  for (RunSpec run : some_of(family_runs())) {
     INFO(run.name);
     const auto expected = steps_of(trained(run));
     run.layout.recompute = recompute_from_string("block");

@@ -106,7 +106,7 @@ TEST_CASE("it does not matter for multi-token prediction") {
 }
 
 TEST_CASE("microbatches only cut the batch, also where the last one is smaller") {
-  check_all(uneven_runs(short_run()));
+  check_all(some_of(uneven_runs(short_run())));
   for (const int microbatch : {1, 6}) {
     RunSpec run = with_layout(short_run(), 2, 2, 2);
     run.layout.microbatch = microbatch;
@@ -114,13 +114,36 @@ TEST_CASE("microbatches only cut the batch, also where the last one is smaller")
   }
 }
 
+TEST_CASE("it does not matter in how many pieces the loss is computed") {
+  const auto in_pieces = [](RunSpec run, std::int64_t chunks) {
+    run.loss_chunks = chunks;
+    return run;
+  };
+  check_all({in_pieces(short_run(), 4), in_pieces(with_layout(short_run(), 1, 4, 2), 5),
+             in_pieces(context_runs(short_run())[1], 1000)});
+  RunSpec modules = short_run();
+  modules.model.mtp_layers = 2;
+  check_same(modules, in_pieces(with_layout(modules, 2, 2, 2), 3));
+}
+
 TEST_CASE("recompute changes no bit of what is trained") {
-  for (const RunSpec& run : block_runs(short_run())) {
+  for (const RunSpec& run : some_of(block_runs(short_run()))) {
     INFO(run.layout.name());
     RunSpec plain = run;
     plain.layout.recompute = Recompute::none;
     CHECK(steps_of(trained(run)) == steps_of(trained(plain)));
   }
+}
+
+TEST_CASE(
+    "rows beyond an expert's capacity are dropped alike on two ranks, with experts elsewhere and copies of them") {
+  RunSpec one = short_run();
+  one.steps = 5, one.model.router.capacity_factor = 1;
+  CHECK(steps_of(trained(one))[0].loss != steps_of(trained(short_run()))[0].loss);
+  RunSpec copies = with_layout(one, 1, 2, 2);
+  copies.layout.placement = replicated_experts(one)[1].layout.placement;
+  for (const RunSpec& run : {with_layout(one, 1, 2, 2), with_layout(one, 1, 2, 2, Recompute::block), copies})
+    check_same(one, run);
 }
 
 TEST_CASE("ranks whose experts get no token train along") {

@@ -99,7 +99,7 @@ TEST_CASE("a node that is lost, or a copy that is damaged, is replaced by its pe
   CHECK_THAT(go_on(damaged, copied_run(), 6, "peer"), Catch::Contains("tensor state has another checksum"));
 }
 
-TEST_CASE("where a part is nowhere undamaged, storage is next, and what is older in memory after it") {
+TEST_CASE("where a part is nowhere undamaged, storage is next, and what is older in memory after it", "[.nightly]") {
   const auto spoil = [](const fs::path& folder) {
     flip_byte(copy_file(folder, 2, "local", 6, 2));
     fs::resize_file(copy_file(folder, 3, "peer", 6, 2), 1000);
@@ -116,7 +116,8 @@ TEST_CASE("where a part is nowhere undamaged, storage is next, and what is older
   go_on(older, copied_run(), 3, "local");
 }
 
-TEST_CASE("copies that two starts made of one step are not mixed, nor those of another step, layout or model") {
+TEST_CASE("copies that two starts made of one step are not mixed, nor those of another step, layout or model",
+          "[.nightly]") {
   const auto change = [](const fs::path& file, const std::string& key, const nlohmann::json& value) {
     const fs::path record = fs::path(file).replace_extension(".json");
     nlohmann::json changed = read_json(record);
@@ -176,7 +177,7 @@ TEST_CASE("replicas are copies of each other: nothing is sent, and one replaces 
   go_on(folder, run, 6, "peer");
 }
 
-TEST_CASE("a folder in the node's memory is linked; when the memory is gone the peer has the copy") {
+TEST_CASE("a folder in the node's memory is linked; when the memory is gone the peer has the copy", "[.nightly]") {
   RunSpec run = copied_run();
   run.resilience.local.folder = scratch("memory");
   const fs::path folder = interrupted("memory-gone", run);
@@ -193,7 +194,7 @@ TEST_CASE("a folder in the node's memory is linked; when the memory is gone the 
   CHECK_THAT(ended.said, Catch::Contains("local_checkpoints: ") && Catch::Contains("/dev/null/memory"));
 }
 
-TEST_CASE("of one step in memory and in storage, the nearer is taken") {
+TEST_CASE("of one step in memory and in storage, the nearer is taken", "[.nightly]") {
   RunSpec run = copied_run();
   run.steps = 60, run.save_interval = 0, run.resilience.local.interval = 50;
   const fs::path folder = scratch("noticed");
@@ -207,7 +208,7 @@ TEST_CASE("of one step in memory and in storage, the nearer is taken") {
   go_on(folder, run, done, "local");
 }
 
-TEST_CASE("the last step is whole in storage before nodes get their memory back") {
+TEST_CASE("the last step is whole in storage before nodes get their memory back", "[.nightly]") {
   const RunSpec run = copied_run();
   const fs::path ended = scratch("last-step");
   Launch launch;
@@ -236,7 +237,7 @@ TEST_CASE("the last step is whole in storage before nodes get their memory back"
   }
 }
 
-TEST_CASE("a copy that cannot be written is told, training goes on, and the peer has it") {
+TEST_CASE("a copy that cannot be written is told, training goes on, and the peer has it", "[.nightly]") {
   const RunSpec run = copied_run();
   const fs::path folder = scratch("unwritable");
   fs::create_directories(folder / "nodes" / "1");

@@ -181,7 +181,7 @@ TEST_CASE("the exported adapter is where the next run begins") {
         adapter.modules.at("model.layers.2.self_attn.o_proj").b);
 }
 
-TEST_CASE("an export names the base that the run began on, whatever its load_path names now") {
+TEST_CASE("an export names the base that the run began on, whatever its load_path names now", "[.nightly]") {
   RunSpec first = adapted(short_run());
   first.name = "exports", first.export_path = scratch("exported-adapter").string();
   trained(first);

@@ -7,6 +7,7 @@
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
 #include "tests/fixtures/launched_ranks.hpp"
+#include "tests/fixtures/nightly.hpp"
 #include "tests/fixtures/saved_run.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
@@ -59,7 +60,7 @@ bool has_ranks(pid_t agent) {
 }  // namespace
 
 TEST_CASE("SIGTERM and SIGUSR1 to the agent: saved, ended with a status of its own, 0 steps lost") {
-  for (const int signal : {SIGTERM, SIGUSR1}) {
+  for (const int signal : nightly() ? std::vector{SIGTERM, SIGUSR1} : std::vector{SIGTERM}) {
     const fs::path folder = scratch(fmt::format("agent-{}", signal));
     const Started agent = start_run(long_run(), folder);
     wait_for_step(folder, 5);
@@ -73,7 +74,7 @@ TEST_CASE("SIGTERM and SIGUSR1 to the agent: saved, ended with a status of its o
   }
 }
 
-TEST_CASE("so it is where a scheduler tells every process, and the agent its ranks once more") {
+TEST_CASE("so it is where a scheduler tells every process, and the agent its ranks once more", "[.nightly]") {
   const fs::path folder = scratch("everybody");
   const Started agent = start_run(long_run(), folder);
   wait_for_step(folder, 5);
@@ -85,7 +86,7 @@ TEST_CASE("so it is where a scheduler tells every process, and the agent its ran
   check_nothing_lost(long_run(), folder);
 }
 
-TEST_CASE("so it is without our agent, where one rank alone was told") {
+TEST_CASE("so it is without our agent, where one rank alone was told", "[.nightly]") {
   const fs::path folder = scratch("one-rank");
   const std::vector<Started> ranks = start_ranks(long_run(), folder);
   wait_for_step(folder, 5);

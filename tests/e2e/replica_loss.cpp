@@ -159,7 +159,8 @@ TEST_CASE("2 -> 1 replicas, wherever the kill strikes: the step is done again by
   check_equals(name, with_membership(name, run, 2, after, run.steps));
 }
 
-TEST_CASE("the first replica goes between two steps: the line of the last one is not lost with its rank 0") {
+TEST_CASE("the first replica goes between two steps: the line of the last one is not lost with its rank 0",
+          "[.nightly]") {
   const RunSpec run = replicas(2, 2, 8, 9);
   train_with("line", run, lost("replica, index: 0", "step: 6, at: begin"));
   const json changes = changes_of("line");
@@ -170,7 +171,7 @@ TEST_CASE("the first replica goes between two steps: the line of the last one is
   check_equals("line", with_membership("line", run, 2, after, run.steps));
 }
 
-TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after a step") {
+TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after a step", "[.nightly]") {
   const RunSpec run = replicas(2, 2, 8, 60);
   train_with("back", run, lost("replica, index: 1", "step: 6", ", lasts: 300ms"));
   const json changes = changes_of("back");
@@ -184,7 +185,7 @@ TEST_CASE("2 -> 1 -> 2 replicas: the node is back, and its replica rejoins after
   check_equals("back", with_membership("back", run, 2, changes[0].at("resumed_after"), again));
 }
 
-TEST_CASE("3 -> 2 -> 3 replicas with unequally many sequences: 3 3 3, then 5 4") {
+TEST_CASE("3 -> 2 -> 3 replicas with unequally many sequences: 3 3 3, then 5 4", "[.nightly]") {
   const RunSpec run = replicas(3, 1, 9, 60);
   train_with("uneven", run, lost("replica, index: 0", "step: 6, at: optimizer", ", lasts: 300ms"));
   const json changes = changes_of("uneven");
@@ -195,7 +196,7 @@ TEST_CASE("3 -> 2 -> 3 replicas with unequally many sequences: 3 3 3, then 5 4")
   check_equals("uneven", with_membership("uneven", run, 2, 5, again));
 }
 
-TEST_CASE("a process fails and its node lives: its replica starts again at once and rejoins") {
+TEST_CASE("a process fails and its node lives: its replica starts again at once and rejoins", "[.nightly]") {
   const RunSpec run = replicas(2, 2, 8, 60);
   const auto [name, what] = GENERATE(table<std::string, std::string>({
       {"exit", "{kind: exit, status: 7}"},
@@ -213,7 +214,8 @@ TEST_CASE("a process fails and its node lives: its replica starts again at once 
   check_equals(name, with_membership(name, run, 2, changes[0].at("resumed_after"), changes[1].at("resumed_after")));
 }
 
-TEST_CASE("a notice to end without the replica: those that are left save and end, the next start has all ranks") {
+TEST_CASE("a notice to end without the replica: those that are left save and end, the next start has all ranks",
+          "[.nightly]") {
   const RunSpec run = replicas(2, 2, 8, 60);
   Launch launch;
   launch.more = {"--faults", scenario_file("noticed", run, lost("replica, index: 1", "step: 6")).string()};
@@ -245,7 +247,7 @@ TEST_CASE("a second failure without the replica: all start again from the newest
   CHECK(steps_of(scratch("twice")).size() == 12);
 }
 
-TEST_CASE("a replica that dies while it joins: all start again") {
+TEST_CASE("a replica that dies while it joins: all start again", "[.nightly]") {
   const RunSpec run = replicas(2, 2, 8, 60);
   train_with("joining", run,
              lost("replica, index: 1", "step: 6", ", lasts: 300ms") + ", " +
@@ -289,7 +291,7 @@ TEST_CASE("a silent error is in the memory of all replicas: nobody goes on from 
   check_equals("silent", {steps_of(trained(run)), trained(run)});
 }
 
-TEST_CASE("a process fails in its place again, and no checkpoint is new: its node counts as lost") {
+TEST_CASE("a process fails in its place again, and no checkpoint is new: its node counts as lost", "[.nightly]") {
   RunSpec run = replicas(2, 2, 8, 80);
   run.save_interval = 0;
   const auto exits = [](int rank, std::int64_t step, int generation) {

@@ -34,7 +34,7 @@ double resident_after(const fs::path& folder, std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("resident memory after 2,000 steps is that after 200") {
+TEST_CASE("resident memory after 2,000 steps is that after 200", "[.nightly]") {
   const fs::path folder = trained(long_run());
   const double early = resident_after(folder, 200), late = resident_after(folder, 2000);
   INFO(early << " bytes, then " << late);

@@ -9,6 +9,7 @@
 #include "configs/files/find.hpp"
 #include "configs/files/index_samples.hpp"
 #include "configs/files/measured_recovery.hpp"
+#include "configs/files/measured_steps.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/offer.hpp"
 #include "configs/files/recompute.hpp"
@@ -18,6 +19,7 @@
 #include "configs/files/study.hpp"
 #include "configs/files/study_keys.hpp"
 #include "planner/evaluate/lm_eval.hpp"
+#include "planner/job_logs/job_log.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/fuzz/door.hpp"
@@ -59,6 +61,23 @@ std::vector<Door> spec_doors() {
   doors.push_back({"run",
                    presets("runs", {"demo", "dbrx-3072-h100", "tiny-moe-finetune", "tiny-moe-mix", "tiny-moe-safe"}),
                    [](const auto& input, const auto&) { run_from_text(input, "run.yaml"); }});
+  doors.push_back(
+      {"measured_steps",
+       {"steps:\n- {run: demo, cluster: hgx-h100, step_s: 1.5}\n- {run: demo, tokens_per_s_per_gpu: 100}\n"},
+       of_file("measured.yaml", [](const fs::path& file) {
+         static const ClusterSpec cluster = read_cluster("hgx-h100");
+         read_measured_steps(file, cluster);
+       })});
+  doors.push_back(
+      {"job_log",
+       {sample("tests/data/job_logs/torchtitan.log"),
+        " iteration 10/ 100 | elapsed time per iteration (ms): 4000.0 | global batch size: 256 | lm loss: 2.5 |\n",
+        "step 4 | epoch 0 | loss 2.1 | grad_norm 0.84 | mem 45.20 GiB | tps 12345.60(1543.20/gpu)\n",
+        "[batch=11/50]:\n\t Train loss/train/total: 3.25\n\t Train throughput/device/mfu: 0.41\n",
+        " 10%|#| 10/100 [00:35<05:15,  3.50s/it]\n 20%|#| 20/100 [01:15<05:15,  3.50s/it]\n{'loss': '2.1', 'epoch': "
+        "1}\n",
+        "{\"step\": 1, \"step_s\": 0.5, \"loss\": null}\n"},
+       of_file("job.log", [](const fs::path& file) { read_job_log(file); })});
   doors.push_back({"study", presets("studies", preset_names("studies")),
                    [](const auto& input, const auto&) { study_from_text(input, "study.yaml"); }});
   doors.push_back({"study_assignments",

@@ -132,7 +132,7 @@ TEST_CASE("docs/accuracy.md: steps of published runs") {
   check_table("docs/accuracy.md", "| steps of published runs |", expected, 1, 9);
 }
 
-TEST_CASE("docs/accuracy.md: everything else that is published") {
+TEST_CASE("docs/accuracy.md: everything else that is published", "[.nightly]") {  // `validate plans`: two minutes
   const json& sweep = regime(runs(), "dense, tensor and pipeline");
   const json& gpts = vtrain().at("summary");
   const json& products = kernels();
@@ -151,6 +151,9 @@ TEST_CASE("docs/accuracy.md: everything else that is published") {
   const json& plans = published_plans().at("summary");
   const json& placed = routing().at("summary");
   const json &later = later_memory().at("summary"), &now = memory_2026().at("summary");
+  const json& energy = document("energy", "");
+  const json &at_node = regime(energy, "at the node"), &alone = regime(energy, "GPU alone"),
+             &joules = apart(energy, "joules_of_a_token").at("summary");
   check_table(
       "docs/accuracy.md", "| what | figure | command |",
       {{"nanotron's sweep of layouts, whole source left out", {{sweep.at("spearman")}, percent(sweep, "regret")}},
@@ -196,7 +199,15 @@ TEST_CASE("docs/accuracy.md: everything else that is published") {
         {percent(plans, "median_less_time"), count(plans, "beyond_interval"), count(plans, "n")}},
        {"steps under three placements of experts, whole source left out; ratio between placements",
         {percent(placed, "mape"), percent(routing().at("ratios"), "mape"), percent(placed, "coverage80"),
-         count(placed, "n")}}},
+         count(placed, "n")}},
+       {"watts of a GPU at its node; of the GPU alone",
+        {percent(at_node, "mape"), count(at_node, "n"), count(at_node, "origins"), percent(alone, "mape"),
+         count(alone, "n"), count(alone, "origins")}},
+       {"the same, all together",
+        {percent(energy.at("summary"), "origin_median_ape"), percent(energy.at("summary"), "coverage80"),
+         count(energy.at("summary"), "n")}},
+       {"joules of a token, with the error of the step",
+        {percent(joules, "origin_median_ape"), percent(joules, "coverage80"), count(joules, "n")}}},
       1, 2);
 }
 
@@ -304,6 +315,8 @@ TEST_CASE("docs/accuracy.md: what mechanisms buy, as it was recorded") {
        row("loads that are not balanced, where the run did not force balance: MoE", "loads", "MoE"),
        row("exchanges beside another microbatch: over replicas", "overlap", "MoE, data parallel"),
        row("exchanges beside another microbatch: tensor and pipeline groups", "overlap", "MoE, tensor and pipeline"),
+       row("fused kernels for routing: MoE", "fused routing", "MoE"),
+       row("gathers and reductions that wait, in JAX: MoE with FSDP", "gathers between layers", "MoE, FSDP"),
        row("FSDP's copies between collectives' buffers and weights: MoE with FSDP", "collective copies", "MoE, FSDP"),
        row("FSDP's copies: dense FSDP", "collective copies", "dense, FSDP"),
        row("FSDP's copies, through the constants alone: MoE with tensor and pipeline groups", "collective copies",

@@ -14,6 +14,7 @@
 #include "configs/files/cluster.hpp"
 #include "configs/files/failures.hpp"
 #include "configs/files/measured_recovery.hpp"
+#include "configs/files/measured_steps.hpp"
 #include "configs/files/offer.hpp"
 #include "configs/files/run.hpp"
 #include "configs/files/scenario.hpp"
@@ -129,8 +130,9 @@ TEST_CASE("every key of a study stands in docs/files.md, and no other") {
 
 TEST_CASE("every key of a cluster stands in docs/files.md, and no other") {
   const std::string gpus =
-      "{name: c, kind: gpu, nodes: 4, gpus_per_node: 8, gpu: {name: H100, memory: 80GB, usable_memory: 70GB}, "
-      "nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s, latency: 2us}, leaf: {nodes: 2, "
+      "{name: c, kind: gpu, nodes: 4, gpus_per_node: 8, gpu: {name: of a test, data_sheet: {like: H100}, "
+      "memory: 80GB, usable_memory: 70GB}, nvswitch: {bandwidth: 450GB/s}, nic: {count: 4, bandwidth: 400Gb/s, "
+      "latency: 2us}, leaf: {nodes: 2, "
       "oversubscription: 3}, "
       "other_nodes: [{first: 3, count: 1, gpu: {name: A, memory: 40GB, usable_memory: 30GB}, nvswitch: {bandwidth: "
       "1GB/s}, nic: {count: 1, bandwidth: 1GB/s}, source: 'assumed: a'}], degraded: [{node: 1, compute: 0.5}, {leaf: "
@@ -289,6 +291,13 @@ events:
   Keys keys = accepted({scenario + events}, from_file([](const auto& file) { read_scenario_file(file); }));
   keys.erase("events.detect");  // where it is left out
   CHECK(keys == documented("Fault scenario"));
+}
+
+TEST_CASE("every key of measured steps stands in docs/files.md, and no other") {
+  const std::string run = "{run: demo, cluster: hgx-h100, ";
+  const Reader read = from_file([](const auto& file) { read_measured_steps(file, read_cluster("hgx-h100")); });
+  CHECK(accepted({"{steps: [" + run + "step_s: 1}]}", "{steps: [" + run + "tokens_per_s_per_gpu: 1}]}"}, read) ==
+        documented("Measured steps"));
 }
 
 TEST_CASE("keys that stand in for flags of other trainers are keys of the file") {

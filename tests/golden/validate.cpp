@@ -83,7 +83,6 @@ TEST_CASE("the document has a row a measurement and a summary beside a baseline'
   CHECK_FALSE(kernels().at("families").empty());
   check_document(collectives(), "collectives", 1012);
   check_document(runs(), "runs", 1179);
-  check_document(vtrain(), "runs", 1484);
   check_document(routing(), "routing", 32);
   for (const json* d : {&kernels(), &collectives()}) {
     CHECK_FALSE(d->at("families").empty());
@@ -91,6 +90,7 @@ TEST_CASE("the document has a row a measurement and a summary beside a baseline'
     CHECK(d->at("ratios").is_null());
   }
   check_document(memory(), "memory", 288, "bytes");
+  check_document(document("energy", ""), "energy", 6, "W");
 }
 
 TEST_CASE("matrix products of shapes never seen") {
@@ -135,9 +135,9 @@ TEST_CASE("steps of runs whose sources had no part in the fit") {
   check_family("dense, FSDP", 420, 0.14, 0.30, false);
   check_family("dense, tensor and pipeline", 370, 0.20, 0.80);
   check_family("dense, data parallel", 45, 0.16, 0.28);
-  check_family("MoE, FSDP", 95, 0.38, 0.60);
-  check_family("MoE, data parallel", 28, 0.20, 0.42, false);
-  check_family("MoE, tensor and pipeline", 95, 0.31, 0.65);
+  check_family("MoE, FSDP", 95, 0.27, 0.52);
+  check_family("MoE, data parallel", 28, 0.22, 0.72, false);
+  check_family("MoE, tensor and pipeline", 95, 0.19, 0.53);
   for (const json& row : runs().at("rows"))
     if (row.at("predicted_s").is_null()) CHECK_FALSE(row.at("abstained").get<std::string>().empty());
 }
@@ -163,7 +163,8 @@ TEST_CASE("what intervals rest on is how far off the command is") {
 }
 
 /// Small models whose steps the host limits: how fast it is nothing else says.
-TEST_CASE("tensor and pipeline groups on one node, the whole source left out") {
+TEST_CASE("tensor and pipeline groups on one node, the whole source left out", "[.nightly]") {
+  check_document(vtrain(), "runs", 1484);
   const Errors e = errors(vtrain(), {"dense"});
   CHECK(e.n >= 1440);
   CHECK(e.mean <= 0.6);

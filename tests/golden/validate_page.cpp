@@ -17,11 +17,11 @@ const std::string kPage = "docs/validate.md";
 
 }  // namespace
 
-TEST_CASE("docs/validate.md: what the commands print") {
+TEST_CASE("docs/validate.md: what the commands print", "[.nightly]") {
   for (const char* arguments :
        {"kernels configs/measurements/kernel_times.csv", "collectives configs/measurements/collectives.csv",
         "routing configs/measurements/routing_step_times.csv", "memory configs/measurements/training_runs.csv",
-        "memory configs/measurements/outside_allocator.csv"}) {
+        "memory configs/measurements/outside_allocator.csv", "energy"}) {
     const auto [status, text] = run(arguments);
     CHECK(status == 0);
     check_transcript(kPage, std::string("windtunnel validate ") + arguments, text);
@@ -74,7 +74,7 @@ TEST_CASE("docs/validate.md: collectives with whole sources left out") {
   check_table(kPage, "| collective | error, each", rows, 1, 3);
 }
 
-TEST_CASE("docs/validate.md: published plans") {
+TEST_CASE("docs/validate.md: published plans", "[.nightly]") {  // two minutes
   const json& summary = published_plans().at("summary");
   std::string text;
   for (const std::string& line : transcript(kPage, "windtunnel validate plans")) text += line + " ";

@@ -136,6 +136,7 @@ std::map<std::string, std::string> fields(const RunSpec& run) {
                                     {"fsdp_config.context_parallel_ring", std::int64_t{l.context_ring}},
                                     {"fsdp_config.expert_tensor_parallel_degree", l.whole_experts ? 1 : l.tensor},
                                     {"fsdp_config.overlap_expert_exchange", std::int64_t{l.exchange_overlap}},
+                                    {"fsdp_config.activation_cpu_offload", std::int64_t{l.offload_activations}},
                                     {"device_train_microbatch_size", l.microbatch},
                                     {"global_train_batch_size", run.global_batch},
                                     {"max_seq_len", run.seq},

@@ -205,6 +205,8 @@ TEST_CASE("an exchange delivers to every rank what the others sent it, there and
   const std::vector<double> sends{6, 2, 1, 7};  // rows of sources 0 and 1
   CHECK(exchange_bytes({&there, &there}, sends, {800, 800}) == std::vector<double>{600, 200, 100, 700});
   CHECK(exchange_bytes({&back, &back}, sends, {700, 900}) == std::vector<double>{600, 100, 200, 700});
+  there.collective.kept_row_bytes = 50;  // of at most 16 rows each, 8 are kept
+  CHECK(exchange_bytes({&there, &there}, sends, {800, 800}) == std::vector<double>{300, 100, 50, 350});
 }
 
 TEST_CASE("a dispatcher that sends a token once crosses to a node once, and passes it on over NVLink") {

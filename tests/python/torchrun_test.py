@@ -226,10 +226,11 @@ def main():
         undisturbed = what_was_trained(folder / "undisturbed")
         assert len(undisturbed) == STEPS
         test_a_killed_rank(folder, undisturbed)
-        test_a_killed_agent(folder, undisturbed)
-        test_a_killed_store(folder, undisturbed, "store", {}, "the launcher")
         test_a_killed_store(folder, undisturbed, "own-store", OWN_STORES, "rank 0")
-        test_fewer_nodes(folder, undisturbed)
+        if "WT_NIGHTLY" in os.environ:
+            test_a_killed_agent(folder, undisturbed)
+            test_a_killed_store(folder, undisturbed, "store", {}, "the launcher")
+            test_fewer_nodes(folder, undisturbed)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "configs/base/yaml.hpp"
+#include "configs/files/data_sheet.hpp"
 #include "configs/files/find.hpp"
 
 using namespace wt;
@@ -241,4 +242,28 @@ TEST_CASE("impossible clusters are refused with file, line and key") {
   CHECK_THROWS_WITH(parse(kGpu, "400Gb/s", "0Gb/s"), Catch::Contains("nic.bandwidth"));
   CHECK_THROWS_WITH(parse(kGpu, "nodes: 4", "nodes: 1000000000"), Catch::Contains("nodes: found '1000000000'"));
   CHECK_THROWS_WITH(parse(kGpu).check_ranks(33, "layout 1x33"), Catch::Contains("4 nodes x 8 = 32"));
+}
+
+TEST_CASE("a GPU without a built-in data sheet is described by its cluster's file") {
+  const ClusterSpec next = read_cluster("example-next-gpu");
+  const DataSheet sheet = data_sheet("next-gpu").value(), like = data_sheet("GB200").value();
+  CHECK(next.gpu_like == "GB200");
+  CHECK((sheet.flops == 5e15 && sheet.memory_Bps == 16e12 && sheet.link_Bps == 1800e9 && sheet.power_W == 1800));
+  CHECK((sheet.generation == like.generation && sheet.processors == like.processors));
+  CHECK(sheet.fp32_flops == Approx(2 * like.fp32_flops));  // what is not given stays in proportion
+  CHECK((relative_rate(sheet, "fp8") == 2. && relative_rate(sheet, "nvfp4") == 4.));
+
+  const std::string sheet_of = "gpu: {name: H100, ", own = "gpu: {name: of-mine, data_sheet: {like: H100, ";
+  const auto with = [&](const std::string& more) { return parse(kGpu, sheet_of, own + more + "}, "); };
+  CHECK(with("bf16_tflops: 500").gpu_name == "of-mine");
+  CHECK(with("bf16_tflops: 500").gpu_name == "of-mine");
+  CHECK(with("bf16_tflops: 600").gpu_name == "of-mine (2)");
+  YamlMap again = YamlMap::from_text(cluster_to_yaml(with("bf16_tflops: 500, power: 650W, cache: 60MB")), "again.yaml");
+  CHECK(cluster_from_yaml(again).gpu_name == "of-mine (3)");  // the same sheet, by the same name
+  CHECK((data_sheet("of-mine")->flops == 5e14 && data_sheet("of-mine (2)")->flops == 6e14));
+  CHECK_THROWS_WITH(parse(kGpu, sheet_of, "gpu: {name: H100, data_sheet: {like: B200}, "),
+                    Catch::Contains("whose data sheet is built in"));
+  CHECK_THROWS_WITH(parse(kGpu, sheet_of, "gpu: {name: of-mine, data_sheet: {like: MI9000}, "),
+                    Catch::Contains("found 'MI9000'"));
+  CHECK_THROWS_WITH(with("bf16_tflop: 1"), Catch::Contains("did you mean 'bf16_tflops'"));
 }

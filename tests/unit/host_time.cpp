@@ -17,34 +17,38 @@ double issued(double gpu_s, double launch_s) { return issued_time_s(gpu_s, launc
 
 }  // namespace
 
-double launching(const Launches& launches, bool waits = true, CudaGraphs graphs = CudaGraphs::none) {
-  return launch_time_s(launches, waits, graphs, kHost);
+double launching(const Launches& launches, bool waits = true, CudaGraphs graphs = CudaGraphs::none,
+                 bool fused = false) {
+  return launch_time_s(launches, {waits, fused}, graphs, kHost);
 }
 
 TEST_CASE("launching takes a constant a kernel, a routing of rows and a blocking collective") {
-  CHECK(launching({1000, 0, 0}) == Approx(60e-3));
-  CHECK(launching({1000, 0, 250}) == Approx(60e-3 + 20e-3));
-  CHECK(launching({1000, 3, 250}) == Approx(60e-3 + 6e-3 + 20e-3));
+  CHECK(launching({1000, 0, 0, 0}) == Approx(60e-3));
+  CHECK(launching({1000, 0, 0, 250}) == Approx(60e-3 + 20e-3));
+  CHECK(launching({1000, 3, 0, 250}) == Approx(60e-3 + 6e-3 + 20e-3));
   CHECK(launching({}) == 0);
 }
 
 TEST_CASE("rows are routed with less of the host where it does not wait for them, and in CUDA graphs with none") {
-  const Launches moe{100, 1, 10};
+  const Launches moe{100, 1, 0, 10}, back{100, 0, 1, 10};
   CHECK(launching(moe) - launching(moe, false) == Approx(0.6 * 2e-3));
-  CHECK(launching(moe, true, CudaGraphs::partial) == launching({100, 0, 10}));
+  CHECK(launching(back) == launching(moe, false));  // the way back knows the numbers of rows
+  CHECK(launching(moe) - launching(moe, true, CudaGraphs::none, true) == Approx(0.4 * 2e-3 * (1 - 3.0 / 22)));
+  CHECK(launching(moe, true, CudaGraphs::partial) == launching({100, 0, 0, 10}));
   CHECK(launching(moe, true, CudaGraphs::full) == 0);
 }
 
 TEST_CASE("the host waits where a stack says, and never with HybridEP") {
   using D = Dispatcher;
   for (const D each : {D::alltoall, D::deepep, D::uccl}) {
-    CHECK(waits_for_rows(SyncPoints::experts, 1, each));
-    CHECK(waits_for_rows(SyncPoints::experts, 8, each));
-    CHECK_FALSE(waits_for_rows(SyncPoints::exchange, 1, each));
-    CHECK(waits_for_rows(SyncPoints::exchange, 8, each));
-    CHECK_FALSE(waits_for_rows(SyncPoints::none, 8, each));
+    CHECK(waits_for_rows(SyncPoints::experts, 1, each, false));
+    CHECK(waits_for_rows(SyncPoints::experts, 8, each, false));
+    CHECK_FALSE(waits_for_rows(SyncPoints::exchange, 1, each, false));
+    CHECK(waits_for_rows(SyncPoints::exchange, 8, each, false));
+    CHECK_FALSE(waits_for_rows(SyncPoints::none, 8, each, false));
   }
-  CHECK_FALSE(waits_for_rows(SyncPoints::experts, 8, D::hybridep));
+  CHECK_FALSE(waits_for_rows(SyncPoints::experts, 8, D::hybridep, false));
+  CHECK_FALSE(waits_for_rows(SyncPoints::experts, 8, D::alltoall, true));
 }
 
 TEST_CASE("a backward pass is launched as two kernels, and a router counts as a routing") {
@@ -56,7 +60,8 @@ TEST_CASE("a backward pass is launched as two kernels, and a router counts as a 
   CHECK(work(Kernel::gemm, Pass::forward).kernels == 3);
   CHECK(work(Kernel::gemm, Pass::backward).kernels == 6);
   CHECK(work(Kernel::gemm, Pass::forward).routings == 0);
-  CHECK(work(Kernel::router, Pass::backward).routings == 3);
+  CHECK(work(Kernel::router, Pass::forward).routings == 3);
+  CHECK(work(Kernel::router, Pass::backward).routings_back == 3);
 }
 
 TEST_CASE("of a host far slower its time counts, of one far faster the GPU's") {

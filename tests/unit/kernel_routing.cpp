@@ -136,6 +136,35 @@ TEST_CASE("permute, combine and their gradients") {
   check_moves(dtype, {T, E, k}, D, route(draw(random, WT_FP32, T * E), plain({T, E, k}, false)), random);
 }
 
+TEST_CASE("a dropped choice has no row: it adds nothing and gets no gradient") {
+  if (!use_isa()) return;
+  const WtDtype dtype = WT_FP32;
+  const int64_t T = 3, k = 2, D = GENERATE(1, 21), rows = 4;
+  std::mt19937_64 random{11};
+  const std::vector<int64_t> inverse{2, WT_DROPPED, 0, 3, WT_DROPPED, 1};
+  const auto x = floats(draw(random, dtype, rows * D)), weights = floats(draw(random, dtype, T * k)),
+             residual = floats(draw(random, dtype, T * D)), dout = floats(draw(random, dtype, T * D));
+  std::vector<float> out(size_t(T * D)), drows(size_t(rows * D)), dweights(size_t(T * k), 7.0F), dx(size_t(T * D));
+  REQUIRE(wt_combine_forward(checked, dtype, x.data(), inverse.data(), weights.data(), residual.data(), T, k, D,
+                             out.data()) == WT_OK);
+  REQUIRE(wt_combine_backward(checked, dtype, dout.data(), x.data(), inverse.data(), weights.data(), T, k, D,
+                              drows.data(), dweights.data()) == WT_OK);
+  REQUIRE(wt_permute_backward(checked, dtype, x.data(), inverse.data(), T, k, D, 0, dx.data()) == WT_OK);
+  for (int64_t t = 0; t < T; ++t)
+    for (int64_t d = 0; d < D; ++d) {
+      double sum = residual[size_t(t * D + d)], moved = 0;
+      for (int64_t c = 0; c < k; ++c) {
+        const int64_t row = inverse[size_t(t * k + c)];
+        if (row == WT_DROPPED) continue;
+        sum += double(weights[size_t(t * k + c)]) * x[size_t(row * D + d)], moved += x[size_t(row * D + d)];
+        CHECK(drows[size_t(row * D + d)] == Approx(weights[size_t(t * k + c)] * dout[size_t(t * D + d)]));
+      }
+      CHECK(out[size_t(t * D + d)] == Approx(sum).margin(1e-6));
+      CHECK(dx[size_t(t * D + d)] == Approx(moved).margin(1e-6));
+    }
+  CHECK((dweights[1] == 0 && dweights[4] == 0 && dweights[0] != 0));
+}
+
 TEST_CASE("identity experts with normalised weights give every token back") {
   if (!use_isa()) return;
   const auto [T, E, k] = GENERATE(Shape{200, 16, 4}, Shape{33, 5, 5}, Shape{1, 3, 1});

@@ -8,7 +8,6 @@
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/compose/tensor_slice.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/fixtures/active_parameters.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
@@ -87,9 +86,8 @@ TEST_CASE("parameters of Qwen3-Next and Nemotron 3 Nano: their modules', and the
   CHECK(nano.total_parameters() ==
         23 * mamba + 6 * attention + 23 * experts + 52 * d + d + 2 * 131072 * d);        // a norm in each of 52 layers
   CHECK(static_cast<double>(nano.total_parameters()) == Approx(31.6e9).epsilon(0.002));  // the report's table 1
-  CHECK(static_cast<double>(wt::test::active_parameters(nano)) == Approx(3.6e9).epsilon(0.01));
-  CHECK(static_cast<double>(wt::test::active_parameters(nano) - nano.embedding_parameters()) ==
-        Approx(3.2e9).epsilon(0.01));
+  CHECK(static_cast<double>(nano.active_parameters()) == Approx(3.6e9).epsilon(0.01));
+  CHECK(static_cast<double>(nano.active_parameters() - nano.embedding_parameters()) == Approx(3.2e9).epsilon(0.01));
 
   const std::int64_t w = 2048, key = 16 * 128, value = 32 * 128;
   const std::int64_t delta_net =
@@ -100,8 +98,7 @@ TEST_CASE("parameters of Qwen3-Next and Nemotron 3 Nano: their modules', and the
   CHECK(next.total_parameters() == 36 * delta_net + 12 * gated + 48 * (moe + 2 * w) + w + 2 * 151936 * w);
   CHECK(static_cast<double>(next.total_parameters()) == Approx(80e9).epsilon(0.01));
   // 3 B activated (model card), 3.9 B with both embeddings
-  CHECK(static_cast<double>(wt::test::active_parameters(next) - 2 * next.embedding_parameters()) ==
-        Approx(3.2e9).epsilon(0.05));
+  CHECK(static_cast<double>(next.active_parameters() - 2 * next.embedding_parameters()) == Approx(3.2e9).epsilon(0.05));
 }
 
 TEST_CASE("a Hugging Face config of these families is the preset, and our YAML gives it back") {

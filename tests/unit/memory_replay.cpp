@@ -150,6 +150,23 @@ TEST_CASE("GeGLU makes fp32 tensors on a GPU; on a CPU, and where gates are fuse
   }
 }
 
+TEST_CASE("with the loss in pieces the head holds one piece's logits") {
+  const ModelSpec model = test::small_model(4);
+  const auto in_head = [&](std::int64_t chunks) {
+    ProgramOptions options{512, 2, Precision::bf16, false};
+    options.loss_chunks = chunks;
+    const auto set = build_program_set(model, {2, 4, 4, 2, Recompute::none, {}}, options);
+    for (const OpInstance& instance : unroll(set.programs[0]))
+      if (instance.op->action == Action::head_loss) return instance.op->transient.back().fixed;
+    return 0.0;
+  };
+  const double logits = 2.0 * 1024 * static_cast<double>(model.vocab);
+  for (const double chunks : {2.0, 8.0, 1024.0})
+    CHECK(in_head(1) - in_head(static_cast<std::int64_t>(chunks)) == Approx(logits * (1 - 1 / chunks)));
+  CHECK(in_head(1) - in_head(3) == Approx(logits * (1 - 342.0 / 1024)));  // the largest piece
+  CHECK(in_head(5000) == in_head(1024));
+}
+
 TEST_CASE("a smaller last microbatch gives everything back and needs no more than the others") {
   const ModelSpec model = test::small_model(4);
   for (std::int64_t expert : {1, 4}) {

@@ -12,7 +12,6 @@
 #include "sim/cost/kernels/attention_times.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
-#include "tests/fixtures/active_parameters.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
@@ -105,9 +104,9 @@ TEST_CASE("parameters of models of 2024 and 2025 are those that their authors pu
                              {"glm-4.5-air", 106e9, 12e9, 2}}) {
     ModelSpec m = read_model(p.name);
     m.mtp_layers = 0;  // published without
-    INFO(p.name << " " << m.total_parameters() << " " << wt::test::active_parameters(m));
+    INFO(p.name << " " << m.total_parameters() << " " << m.active_parameters());
     CHECK(static_cast<double>(m.total_parameters()) == Approx(p.total).epsilon(0.01));
-    const double active = static_cast<double>(wt::test::active_parameters(m) - p.left_out * m.embedding_parameters());
+    const double active = static_cast<double>(m.active_parameters() - p.left_out * m.embedding_parameters());
     CHECK(active == Approx(p.active).epsilon(0.03));
   }
   const ModelSpec v3 = read_model("deepseek-v3");

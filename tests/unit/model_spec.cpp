@@ -7,7 +7,6 @@
 #include "configs/base/json_reader.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/model.hpp"
-#include "tests/fixtures/active_parameters.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
@@ -59,7 +58,7 @@ TEST_CASE("parameters and FLOPs of published models are those counted by hand") 
     INFO(m.name);
     const std::int64_t norms = expected.integer("norms", 1);
     CHECK(m.total_parameters() == expected.integer("total", 1) + norms);
-    CHECK(wt::test::active_parameters(m) == expected.integer("active", 1) + norms);
+    CHECK(m.active_parameters() == expected.integer("active", 1) + norms);
     CHECK(m.attention_parameters() == expected.integer("attention_per_layer", 1));
     CHECK(m.embedding_parameters() + m.head_parameters() - m.norm_parameters() ==
           expected.integer("embedding_and_head", 1));

@@ -25,12 +25,14 @@ struct Layer {
       slots.back().accumulate_into(gradients.back());
     }
   }
-  /// Forward; `given` adds the backward pass of the sum of the output times it.
-  Tensor run(const Tensor& x, const Tensor& bias = {}, const Tensor& given = {}) {
+  /// Forward; `given` adds the backward pass of the sum of the output times it. `weighed` (T, k): 0 for rows whose
+  /// weight is taken away, and its gradient with it.
+  Tensor run(const Tensor& x, const Tensor& bias = {}, const Tensor& given = {}, const Tensor& weighed = {}) {
     state = {};
     state.input = x;
     segments.attention(state, slots[0], 0, Direction::forward, {}, bias, loss);
-    residual = state.residual.clone();
+    residual = state.residual.clone(), choice = state.choice;
+    if (weighed.defined()) state.weights = state.weights * weighed;
     if (model.ffn_width(0) > 0) segments.ffn(state, slots[0], 0, Direction::forward, {});
     if (model.moe(0)) segments.experts(state, slots[1], Direction::forward, {});
     const Tensor out = model.moe(0) ? segments.combine_rows(state, {}) : state.residual;
@@ -38,6 +40,7 @@ struct Layer {
     state.output_gradient = given;
     if (model.moe(0)) {
       segments.combine_rows_backward(state);
+      if (weighed.defined()) state.weights_gradient.mul_(weighed);
       segments.experts_backward(state);
     } else {
       segments.ffn_backward(state);
@@ -53,6 +56,7 @@ struct Layer {
   std::vector<GradientBuffer> gradients;
   LayerState state;
   RouterLoss loss;
+  RouterChoice choice;
   Tensor residual;  ///< after attention
   Tensor input_gradient;
 };
@@ -119,6 +123,25 @@ TEST_CASE("experts without tokens get no gradient and disturb nobody") {
   CHECK(out.isfinite().all().item<bool>());
   for (const Tensor& gradient : layer.gradients[1].leaves)
     for (std::int64_t e = 0; e < 6; ++e) CHECK((gradient[e].abs().max().item<float>() > 0) == (e == 1 || e == 4));
+}
+
+TEST_CASE("dropped rows count as rows of weight zero, and are not computed") {
+  ModelSpec spec = small_moe();
+  Layer all(spec);
+  spec.router.capacity_factor = 0.75;
+  Layer layer(spec);
+  const Tensor x = random({2 * kSeq, 24}, 9), given = random({2 * kSeq, 24}, 10);
+  const Tensor found = layer.run(x, {}, given);
+  const Tensor kept = layer.choice.kept;
+  CHECK(layer.choice.order.size(0) == kept.sum().item<std::int64_t>());
+  CHECK(layer.choice.order.size(0) <= spec.experts * 6);  // 0.75 * 48 rows / 6 experts
+  const Tensor expected = all.run(x, {}, given, kept.to(at::kFloat));
+  CHECK(all.choice.order.size(0) == 4 * kSeq);
+  CHECK(at::allclose(found, expected, 1e-6, 1e-6));
+  CHECK(at::allclose(layer.input_gradient, all.input_gradient, 1e-5, 1e-5));
+  for (std::size_t group = 0; group < 2; ++group)
+    CHECK(at::allclose(layer.gradients[group].flat, all.gradients[group].flat, 1e-5, 1e-5));
+  CHECK(layer.loss.aux.equal(all.loss.aux));
 }
 
 TEST_CASE("shared experts add to the routed ones") {

@@ -39,7 +39,7 @@ CostInput with_failures() {
   in.scenario.failures.mean_s = 1800;
   in.scenario.blocking_s = 1, in.scenario.persist_s = 5;
   in.scenario.detect_s = 20, in.scenario.restart_s = 30, in.scenario.reload_s = 10;
-  in.step = {.low_s = 34, .high_s = 40, .computing = 0.7, .communicating = 0.2};
+  in.step = {{.computing = 0.7, .communicating = 0.2}, 34, 40};
   return in;
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("storage is charged by bytes and months, egress by bytes") {
 
 TEST_CASE("energy is by state, with hosts, spare nodes and the building") {
   CostInput in = an_hour();
-  in.step = {.low_s = 0, .high_s = 0, .computing = 0.5, .communicating = 0.3};
+  in.step = {{.computing = 0.5, .communicating = 0.3}, 0, 0};
   in.prices = PriceSpec{};
   in.prices->power = power();
   const double servers = 16 * (0.5 * 700 + 0.3 * 400 + 0.2 * 100) + 8 * 100 + 3 * 2000;

@@ -33,7 +33,7 @@ PriceSpec prices(double gpu_hour) {
 OfferRow row(const std::string& name, double gpu_hour, const std::string& gpu, double low = 1, double high = 1) {
   CostInput in;
   in.scenario.steps = 10000, in.scenario.step_s = 36, in.scenario.interval_steps = 100;
-  in.step = {.low_s = 36 * low, .high_s = 36 * high, .computing = 1, .communicating = 0};
+  in.step = {{.computing = 1, .communicating = 0}, 36 * low, 36 * high};
   in.runs = 400;
 
   in.gpus = 10;

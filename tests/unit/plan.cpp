@@ -61,7 +61,7 @@ TEST_CASE("a smaller layout is checked as the run's own") {
              Catch::Contains("smaller_layouts") && Catch::Contains("global_train_batch_size: found 64"));
 }
 
-TEST_CASE("the same GPU with more and faster memory, or a faster network, is never planned slower") {
+TEST_CASE("the same GPU with more and faster memory, or a faster network, is never planned slower", "[.nightly]") {
   const auto fastest_s = [](const std::string& cluster, const std::string& more) {
     std::string text = kSmallStudy + more;
     text.replace(text.find("cluster: hgx-h100"), 17, "cluster: " + cluster);
@@ -75,7 +75,7 @@ TEST_CASE("the same GPU with more and faster memory, or a faster network, is nev
   CHECK(fastest_s("hgx-h100", "scale: {network_latency: 0.5}\n") <= h100);
 }
 
-TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of the slower") {
+TEST_CASE("a plan for nodes of two kinds fits the smaller GPU, at the pace of the slower", "[.nightly]") {
   const TempDirectory folder;
   std::string mixed = read_bytes(find_config("clusters", "hgx-h100"));
   mixed +=

@@ -16,7 +16,7 @@ const std::string kManyFailures = "scale: {mtbf: 0.001}\n";
 
 }  // namespace
 
-TEST_CASE("a plan mentions slow nodes and maintenance where the study names them") {
+TEST_CASE("a plan mentions slow nodes and maintenance where the study names them", "[.nightly]") {
   const PlanInputs plain = inputs_of(kSmallStudy);
   const PlanInputs inputs = inputs_of(kSmallStudy + "stragglers: bloom\nmaintenance: {every: 3h, duration: 10m}\n");
   const Plan before = make_plan(plain), plan = make_plan(inputs);
@@ -33,7 +33,7 @@ TEST_CASE("a plan mentions slow nodes and maintenance where the study names them
   CHECK(document["finish"]["disturbances"]["maintenance"]["a_run"] == plan.runs.distribution.planned_stops);
 }
 
-TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them") {
+TEST_CASE("a plan mentions local saves, silent errors and replica loss where the study names them", "[.nightly]") {
   const std::string local = "checkpoint: {local: {every: 1m, survival: 0.8, source: 'assumed: a test'}}\n",
                     silent = "silent_errors: {rate: llama3, verify: 3s, source: 'assumed: a test'}\n",
                     lost = "replica_loss: {recover: 10m, stall: 1m, source: 'assumed: a test'}\n";
@@ -71,7 +71,7 @@ TEST_CASE("a plan mentions local saves, silent errors and replica loss where the
                                                  goes_on ? kWithoutReplica : kLocalCopies)));
 }
 
-TEST_CASE("local saves no more frequent than saves are left out, and the plan says so") {
+TEST_CASE("local saves no more frequent than saves are left out, and the plan says so", "[.nightly]") {
   const auto with_local = [](double every_s) {
     return inputs_of(
         kSmallStudy + kManyFailures +
@@ -91,7 +91,7 @@ TEST_CASE("local saves no more frequent than saves are left out, and the plan sa
   CHECK(halved.cadence.interval_steps % halved.input.local.interval_steps == 0);
 }
 
-TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes") {
+TEST_CASE("the step with a slow node is simulated where its file gives how fast the node computes", "[.nightly]") {
   const TempDirectory folder;
   const auto factor_at = [&](double compute) {
     std::string text = read_bytes("configs/faults/rates/bloom.yaml");

@@ -25,7 +25,7 @@ TEST_CASE("placed experts reach the run file where the expert degree is fixed") 
   CHECK(plan.memory.reserved.bytes < plan.memory.process.bytes);
 }
 
-TEST_CASE("nobody places experts by loads that were not recorded, and imbalance is still scaled") {
+TEST_CASE("nobody places experts by loads that were not recorded, and imbalance is still scaled", "[.nightly]") {
   const std::string text =
       set_study_key(set_study_key(kSmallStudy, "routing", "trained", "s"), "search.expert_degrees", "[8]", "s");
   const Plan plan = make_plan(inputs_of(text)),
@@ -37,7 +37,8 @@ TEST_CASE("nobody places experts by loads that were not recorded, and imbalance 
   CHECK(plan.imbalance_p99 > plan.imbalance);
 }
 
-TEST_CASE("copies and drifting loads: what a study asks for is in the plan, what nobody knows is refused") {
+TEST_CASE("copies and drifting loads: what a study asks for is in the plan, what nobody knows is refused",
+          "[.nightly]") {
   const std::string placed = set_study_keys(kSmallStudy,
                                             {{"routing", "[olmoe]"},
                                              {"stack", "windtunnel-train"},

@@ -4,6 +4,8 @@
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/offer.hpp"
+#include "configs/files/study.hpp"
+#include "configs/files/study_prices.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
@@ -179,4 +181,27 @@ TEST_CASE("offers that cannot be compared") {
   CHECK_THAT(offers_refused({"cluster: hgx-h100\ngpus: 8\nprices: " + kPrices}), Contains("source: missing"));
   CHECK_THAT(offers_refused({"cluster: no-such\ngpus: 8\nsource: 'assumed: a'\nprices: " + kPrices}),
              Contains("no-such"));
+}
+
+TEST_CASE("prices of the command line take the place of a study's, and leave what else it says") {
+  const auto priced = [](const std::string& study, const GivenPrices& given) {
+    return study_from_text(with_prices(study, given, "s.yaml"), "s.yaml").prices.value();
+  };
+  const PriceSpec alone = priced(kStudy, {"2.80", {"storage_tb_month=20"}});
+  CHECK(alone.currency == "USD");
+  CHECK((alone.gpu_hour->low == 2.8 && alone.gpu_hour->high == 2.8 && alone.spares_as_gpus));
+  CHECK(alone.gpu_hour->evidence.kind == Evidence::assumed);
+  CHECK(alone.storage_tb_month->middle() == 20);
+  const std::string study = kStudy + "prices: {currency: EUR, date: 2026-03-01, source: 'assumed: this test', " +
+                            "gpu_hour: 2, spare_gpu_hour: 1, egress_tb: 50}\n";
+  const PriceSpec changed = priced(study, {"3.5 EUR", {}});
+  CHECK((changed.currency == "EUR" && changed.gpu_hour->low == 3.5 && changed.spare_gpu_hour->low == 1));
+  CHECK(changed.egress_tb->low == 50);
+  const auto refused_as = [&](const GivenPrices& given) {
+    return usage_error([&] { with_prices(study, given, "s.yaml"); });
+  };
+  CHECK_THAT(refused_as({"3.5 USD", {}}), Contains("other prices are in EUR"));
+  CHECK_THAT(refused_as({"cheap", {}}), Contains("--gpu-hour: found 'cheap'"));
+  CHECK_THAT(refused_as({"", {"egres_tb=2"}}), Contains("did you mean 'egress_tb'"));
+  CHECK_THAT(refused_as({"", {"egress_tb"}}), Contains("needs KEY=AMOUNT"));
 }

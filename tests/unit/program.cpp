@@ -4,8 +4,8 @@
 
 #include "configs/base/error.hpp"
 #include "sim/program/compose/compose.hpp"
+#include "sim/program/memory/memory_replay.hpp"
 #include "sim/program/routing/routing.hpp"
-#include "tests/fixtures/active_parameters.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 
 using namespace wt;
@@ -194,7 +194,7 @@ TEST_CASE("published parameter counts and FLOPs of DBRX") {
   m.top_k = 4, m.vocab = 100352;
   const std::int64_t norms = m.layers * 2 * m.d_model + m.d_model;  // the published count leaves the norms out
   CHECK(m.total_parameters() - norms == 131596025856);
-  CHECK(wt::test::active_parameters(m) - norms == 36469211136);
+  CHECK(m.active_parameters() - norms == 36469211136);
   CHECK(m.flops_per_token(4096) == Approx(221.1e9).epsilon(1e-3));
   CHECK(m.flops_per_token(8192) - m.flops_per_token(4096) == Approx(0.001475e9 * 4096).epsilon(1e-3));
 }
@@ -268,6 +268,27 @@ TEST_CASE("routing gives a smaller last microbatch its rows, from shares and fro
       }
 }
 
+TEST_CASE("a model's capacity takes the rows beyond it from every routing, and from what a rank holds at most") {
+  ModelSpec m = tiny();
+  m.router.capacity_factor = 1.25;
+  const Microbatches tokens = {3, 32, 16};
+  const test::TempDirectory folder;
+  test::write_bytes(folder / "routing.csv", "step,microbatch,layer,rank,e0,e1,e2,e3\n1,0,0,0,30,14,10,10\n");
+  const auto recorded = recorded_routing(folder / "routing.csv", m, tokens);
+  CHECK(recorded->counts(1, 0, 0, 0) == std::vector<double>{20, 14, 10, 10});  // 1.25 * 64 / 4
+  CHECK(recorded->counts(1, 2, 0, 0) == std::vector<double>{10, 7, 5, 5});     // the same shares of half as many
+  CHECK(histogram_routing(m, 32, {{4, 2, 1, 1}}, "test")->counts(1, 0, 0, 0) == std::vector<double>{20, 16, 8, 8});
+  CHECK(balanced_routing(m, 32)->counts(1, 0, 0, 0) == std::vector<double>(4, 16));
+  const auto sent = [&](double factor) {
+    m.router.capacity_factor = factor;
+    for (const OpInstance& each : unroll(
+             build_program_set(m, Layout{1, 2, 2, 1, Recompute::none, {}}, {32, 1, Precision::fp32, true}).programs[0]))
+      if (each.op->action == Action::dispatch) return each.op->collective.bytes.fixed;
+    return 0.0;
+  };
+  CHECK((sent(0) > 0 && sent(1.25) == sent(0) && sent(0.5) == sent(0) / 2));
+}
+
 TEST_CASE("layouts that do not fit the model are refused by name") {
   CHECK_THROWS_WITH(
       (build_program_set(tiny(), Layout{1, 4, 3, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true})),
@@ -276,4 +297,119 @@ TEST_CASE("layouts that do not fit the model are refused by name") {
   m.experts = 6;
   CHECK_THROWS_WITH((build_program_set(m, Layout{1, 4, 4, 1, Recompute::none, {}}, {16, 1, Precision::fp32, true})),
                     Catch::Contains("does not divide the model's 6 experts"));
+}
+
+namespace {
+
+const Op* find(const std::vector<OpInstance>& ops, const std::string& id) {
+  for (const OpInstance& each : ops)
+    if (each.id() == id) return each.op;
+  return nullptr;
+}
+
+/// Whether the op waits for the other one, directly or through ops that it waits for.
+bool follows(const std::vector<OpInstance>& ops, const std::string& id, const std::string& other) {
+  std::set<int> before;
+  for (std::size_t i = ops.size(); i-- > 0;)
+    if (ops[i].id() == id || before.contains(static_cast<int>(i)))
+      before.insert(ops[i].waits.begin(), ops[i].waits.end());
+  for (const int i : before)
+    if (ops[static_cast<std::size_t>(i)].id() == other) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the allgather dispatcher gathers every token once and sums the experts' outputs") {
+  Layout layout{1, 4, 4, 2, Recompute::none, {}};
+  layout.dispatcher = Dispatcher::allgather;
+  const ProgramSet set = build_program_set(tiny(), layout, {16, 1, Precision::bf16});
+  const std::vector<OpInstance> ops = instances(set.programs[0]);
+  for (const auto& [name, kind] : {std::pair{"dispatch.fwd", OpKind::all_gather},
+                                   {"collect.fwd", OpKind::reduce_scatter},
+                                   {"collect.bwd", OpKind::all_gather},
+                                   {"dispatch.bwd", OpKind::reduce_scatter}}) {
+    const Op* op = find(ops, fmt::format("mb0.L1.{}", name));
+    REQUIRE(op);
+    CHECK(op->kind == kind);
+    CHECK(op->collective.axis == Axis::expert);
+    CHECK(op->collective.bytes.fixed == 4 * (2 * 16) * 8 * 2);
+    CHECK(op->collective.bytes.per_row == 0);
+  }
+}
+
+TEST_CASE("gathers and reductions that do not overlap run between layers") {
+  ModelSpec model = tiny();
+  model.layers = 4;
+  const Layout layout{1, 4, 2, 1, Recompute::block, {}};
+  ProgramOptions options{16, 2, Precision::bf16};
+  const ProgramSet ahead = build_program_set(model, layout, options);
+  options.memory.gathers_overlap = false;
+  const ProgramSet between = build_program_set(model, layout, options);
+  const std::vector<OpInstance> early = instances(ahead.programs[0]), late = instances(between.programs[0]);
+  std::multiset<std::string> names, same;
+  for (const OpInstance& each : early) names.insert(each.id());
+  for (const OpInstance& each : late) same.insert(each.id());
+  CHECK(names == same);
+  for (const char* group : {"dense", "expert"}) {
+    const std::string fwd = fmt::format("mb1.L2.{}.unshard.fwd", group),
+                      bwd = fmt::format("mb1.L1.{}.unshard.bwd", group);
+    CHECK(follows(late, fwd, "mb1.L1.combine.fwd"));
+    CHECK_FALSE(follows(early, fwd, "mb1.L1.combine.fwd"));
+    CHECK(follows(late, bwd, "mb1.L2.attn.bwd"));
+    CHECK_FALSE(follows(early, bwd, "mb1.L2.attn.bwd"));
+    CHECK(follows(late, "mb1.L1.attn.rec", fmt::format("mb1.L2.{}.reduce", group)));
+    CHECK_FALSE(follows(early, "mb1.L1.attn.rec", fmt::format("mb1.L2.{}.reduce", group)));
+  }
+}
+
+TEST_CASE("activations on the host leave the GPU after their layer, and are back before its backward") {
+  ModelSpec model = tiny();
+  model.layers = 5;
+  for (const char* policy : {"none", "block", "experts+norm"}) {
+    INFO(policy);
+    Layout layout{1, 4, 2, 1, recompute_from_string(policy), {}};
+    const ProgramOptions options{16, 2, Precision::bf16};
+    const ProgramSet here = build_program_set(model, layout, options);
+    layout.offload_activations = true;
+    const ProgramSet there = build_program_set(model, layout, options);
+    const auto rows = [](int, int) { return 16.0; };
+    const MemoryReplay kept = replay_memory(here.programs[0], rows), sent = replay_memory(there.programs[0], rows);
+    CHECK(sent.peak_bytes < kept.peak_bytes);
+    CHECK(sent.live_bytes.back() == kept.live_bytes.back());
+    const std::vector<OpInstance> ops = instances(there.programs[0]);
+    CHECK_FALSE(find(ops, "mb0.L4.activations.out"));  // the last layer's are needed at once
+    CHECK(follows(ops, "mb1.L3.activations.out", "mb1.L3.combine.fwd"));
+    CHECK(follows(ops, "mb1.L2.attn.bwd", "mb1.L2.activations.back"));
+    CHECK(follows(ops, "mb1.L2.attn.bwd", "mb1.L1.input.back"));
+    CHECK(follows(ops, "mb1.L2.activations.back", "mb1.L2.activations.out"));
+    double out = 0, back = 0;
+    for (const OpInstance& each : ops)
+      if (each.op->action == Action::offload_kept || each.op->action == Action::offload_input)
+        (each.op->direction == Direction::forward ? out : back) += each.op->work.front().rows.at(16);
+    CHECK(back == Approx(out));
+    CHECK_FALSE(find(ops, "mb0.activations.out"));
+  }
+  Layout kept{1, 4, 2, 1, Recompute::none, {}};
+  kept.offload_activations = true;
+  const auto refused = [&](const Layout& layout, const MemoryFacts& memory = {}) {
+    ProgramOptions options{16, 2, Precision::bf16};
+    options.memory = memory;
+    try {
+      build_program_set(model, layout, options);
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(refused(kept).empty());
+  Layout compressed = kept, staged = kept, stays = kept;
+  compressed.recompute = recompute_from_string("block/int8");
+  CHECK(refused(compressed).find("no compression") != std::string::npos);
+  staged.pipeline = 5, staged.reshard_after_forward = staged.reduce_every_microbatch = false;
+  CHECK(refused(staged).find("needs one stage") != std::string::npos);
+  stays.reshard_after_forward = stays.reduce_every_microbatch = false;
+  MemoryFacts resident;
+  resident.resident_weights = true;
+  CHECK(refused(stays, resident).find("where weights stay") != std::string::npos);
 }

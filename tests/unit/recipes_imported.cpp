@@ -249,7 +249,8 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
   CHECK_THAT(refused("--expert-model-parallel-size 16"), Contains("expert"));
   const ImportedRun assumed =
       import_run(flags + "--expert-model-parallel-size 8 --lr-decay-style WSD --cp-comm-type a2a", "job.sh", mixtral);
-  CHECK(says(assumed.assumed, "moe-token-dispatcher-type: found allgather, taken as alltoall"));
+  CHECK(assumed.run.layout.dispatcher == Dispatcher::allgather);  // the default of 0.16.1
+  CHECK_THAT(refused("--moe-token-dispatcher-type ring"), Contains("found ring, needs allgather, alltoall or flex"));
   CHECK(says(import_run(flags + "--use-megatron-fsdp --moe-token-dispatcher-type alltoall", "job.sh", mixtral).assumed,
              "data-parallel-sharding-strategy: found none, which is no_shard in 0.16.1"));
   CHECK(says(assumed.assumed, "lr-decay-style: found WSD, taken as cosine"));

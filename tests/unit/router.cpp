@@ -145,8 +145,38 @@ TEST_CASE("beyond its capacity an expert's rows weigh nothing and get no gradien
     dropped += full;
   }
   CHECK(dropped > 0);
+  CHECK(routed.choice.kept.equal(routed.weights != 0));
   const Routed none = run(spec, logits, given * (routed.weights == 0), {0, 0, kSeq});
   CHECK(none.gradient.abs().max().item<float>() < 1e-7f);
+}
+
+TEST_CASE("rows beyond the capacity have no place among the sorted rows, wherever experts and their copies are") {
+  RouterSpec spec;
+  spec.forced = RouterSpec::Forced::zipf, spec.capacity_factor = 1.5;
+  const Tensor logits = random(kTokens, kExperts, 7), given = random(kTokens, kTopK, 8);
+  const std::vector<std::int64_t> placement =
+      GENERATE(std::vector<std::int64_t>{}, std::vector<std::int64_t>{7, 2, 5, 0, 3, 6, 1, 4},
+               std::vector<std::int64_t>{0, 1, 2, 3, 0, 4, 5, 6, 7, 0});
+  Routed routed = run(spec, logits, given, {0, 0, kSeq});
+  RouterChoice& choice = routed.choice;
+  sort_by_slot(choice, SlotMap::make(placement, kExperts, at::kCPU));
+  const std::int64_t rows = choice.kept.sum().item<std::int64_t>();
+  REQUIRE((rows > 0 && rows < kTokens * kTopK));
+  CHECK(choice.order.size(0) == rows);
+  CHECK(choice.slot_counts.sum().item<std::int64_t>() == rows);
+  CHECK(choice.expert_counts.sum().item<std::int64_t>() == kTokens * kTopK);  // what the router chose
+  std::vector<std::int64_t> load(kExperts, 0);
+  std::int64_t row = 0;
+  for (std::int64_t slot = 0; slot < choice.slot_counts.size(0); ++slot)
+    for (std::int64_t i = 0; i < choice.slot_counts[slot].item<std::int64_t>(); ++i, ++row) {
+      const std::int64_t at = choice.order[row].item<std::int64_t>();
+      const std::int64_t expert = choice.index.view({-1})[at].item<std::int64_t>();
+      CHECK(expert == (placement.empty() ? slot : placement[static_cast<std::size_t>(slot)]));
+      CHECK(choice.inverse[at].item<std::int64_t>() == row);
+      ++load[static_cast<std::size_t>(expert)];
+    }
+  for (const std::int64_t each : load) CHECK(each <= spec.capacity(kTokens * kTopK, kExperts));
+  CHECK((choice.inverse == -1).equal(choice.kept.view({-1}).logical_not()));
 }
 
 TEST_CASE("the balancing gradient is that of the sequences, however they are cut into microbatches") {

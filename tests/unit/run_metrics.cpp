@@ -28,6 +28,12 @@ TEST_CASE("imbalance is that of the most loaded expert rank, over microbatches t
   CHECK_FALSE(expert_imbalance(run_of(1), routing));
 }
 
+TEST_CASE("rows beyond an expert's capacity load nobody") {
+  RunSpec run = run_of(4);
+  run.model.router.capacity_factor = 1.5;
+  CHECK(*expert_imbalance(run, {{{5, 1, 1, 1}, {2, 2, 2, 2}}}) == Approx((3.0 * 4 / 6 + 1) / 2));
+}
+
 TEST_CASE("a dense layer has no balance, a dense model no imbalance") {
   CHECK(*expert_imbalance(run_of(2), {{{}, {6, 1, 1, 0}}}) == Approx(7.0 / 4));
   CHECK_FALSE(expert_imbalance(run_of(2), {{{}, {}}}));

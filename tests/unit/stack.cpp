@@ -93,9 +93,12 @@ TEST_CASE("every fact of memory is read") {
 
 TEST_CASE("a loss in chunks: a number of pieces, or Liger's powers of two of tokens") {
   CHECK(parsed("loss_chunks: liger").memory.loss_chunks == kLigerChunks);
-  CHECK(liger_chunks(8192, 128256, 4096) == 8192 / 256);  // 128256 / 4096 = 31.3, 8192 / 32 = 256
-  CHECK(liger_chunks(1000, 4096, 4096) == 1);
-  CHECK(liger_chunks(1000, 8192, 4096) == 2);  // 500 tokens, 512 at a time
+  CHECK(loss_piece_tokens(kLigerChunks, 8192, 128256, 4096) == 256);  // 128256 / 4096 = 31.3, 8192 / 32 = 256
+  CHECK(loss_piece_tokens(kLigerChunks, 1000, 4096, 4096) == 1000);
+  CHECK(loss_piece_tokens(kLigerChunks, 1000, 8192, 4096) == 512);  // 500, rounded up to a power of two
+  CHECK(loss_piece_tokens(1, 1000, 8192, 4096) == 1000);
+  CHECK(loss_piece_tokens(3, 1000, 8192, 4096) == 334);
+  CHECK(loss_piece_tokens(2000, 1000, 8192, 4096) == 1);
 }
 
 TEST_CASE("factors on the typical stack's step are read by name") {
@@ -139,7 +142,8 @@ TEST_CASE("a stack says what it has, and refuses a layout with more") {
   CHECK(read_stack("automodel").dispatchers.front() == Dispatcher::deepep);
   CHECK(read_stack("typical").dispatchers == StackSpec{}.dispatchers);
   YamlMap map = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\ndispatchers: [pigeon]\n", "mine.yaml");
-  CHECK_THROWS_WITH(stack_from_yaml(map), Contains("found 'pigeon', allowed alltoall, deepep, hybridep, uccl"));
+  CHECK_THROWS_WITH(stack_from_yaml(map),
+                    Contains("found 'pigeon', allowed alltoall, allgather, deepep, hybridep, uccl"));
   YamlMap none = YamlMap::from_text("name: mine\nframeworks: []\nsource: s\ndispatchers: []\n", "mine.yaml");
   CHECK_THROWS_WITH(stack_from_yaml(none), Contains("needs one at least"));
 }

@@ -84,7 +84,7 @@ TEST_CASE("an op is its items, and the host's launches of them stand beside") {
   CHECK(h100.launch_s(router, {}) > 5 * launch_s);  // many kernels
   Layout spread;
   spread.shard = spread.expert = 8;
-  CHECK(h100.launch_s(router, spread) > 1.5 * h100.launch_s(router, {}));  // and a wait, of this stack where rows leave
+  CHECK(h100.launch_s(router, spread) > h100.launch_s(router, {}));  // and a wait, of this stack where rows leave
   const StackCost& nemo = cost("hgx-h100", "nemo");
   CHECK(nemo.launch_s(router, spread) == nemo.launch_s(router, {}));  // of others everywhere
   spread.dispatcher = Dispatcher::hybridep;

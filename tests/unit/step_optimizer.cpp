@@ -137,6 +137,24 @@ TEST_CASE("a step with Muon: an owner's share of the products, matrices gathered
   CHECK(dense == Approx((2 * products(512, 512) + 2 * products(128, 512) + products(16, 512)) / 5));
 }
 
+TEST_CASE("a rank that orthogonalises every matrix does the products of all owners") {
+  const ModelSpec m = small_model(2);
+  const Layout layout{1, 4, 1, 1, Recompute::none, {}};
+  ProgramOptions everywhere = with(OptimizerKind::muon);
+  everywhere.orthogonalize_everywhere = true;
+  const auto flops = [&](const ProgramOptions& options) {
+    double sum = 0;
+    const Program p = program(m, layout, options);
+    for (const Op* op : ops_of(p, Action::orthogonalize))
+      for (const WorkItem& item : op->work)
+        if (item.kernel == Kernel::grouped_gemm) sum += item.flops(0);
+    return sum;
+  };
+  CHECK(flops(everywhere) == Approx(4 * flops(with(OptimizerKind::muon))));
+  CHECK(optimizer_error("{name: muon, orthogonalize: everywhere}").empty());
+  CHECK_THAT(optimizer_error("{name: adamw, orthogonalize: owner}"), Catch::Contains("found with adamw, needs muon"));
+}
+
 TEST_CASE("an offloaded share of the states leaves the GPU, which sends gradients and gets weights") {
   const ModelSpec m = small_model(2);
   const Layout layout{2, 4, 2, 1, Recompute::none, {}};

@@ -1,5 +1,6 @@
 // Loads of experts in training: what shrinks with tokens, what stays, and what no load may exceed.
 #include "sim/program/routing/trained_loads.hpp"
+#include "configs/files/study.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -167,6 +168,16 @@ TEST_CASE("a capacity cuts the rows of an expert, and the description says how m
                                              100 * (1 - kept)));
   const TrainedLoads cut = *read_scenarios({"capacity-1"}, model)[0].trained;
   CHECK(fullest_rank(cut, model, 64, 4096, 0.99) == 1);
+}
+
+TEST_CASE("a router that pads gives every expert its capacity, and no rank more") {
+  ModelSpec model = model_of(64, 8);
+  model.router.capacity_factor = 1.25, model.router.padded = true;
+  for (const char* name : {"balanced", "trained", "capacity-1.25"}) {
+    const auto source = read_routing({name}, model, {1, 4096, 4096}, 8).source;
+    for (const double rows : source->counts(0, 0, 0, 0)) CHECK(rows == 1.25 * 4096 * 8 / 64);
+  }
+  CHECK(routing_for_model(model) == std::vector<std::string>{"capacity-1.25"});
 }
 
 TEST_CASE("names that mean nothing are refused") {

@@ -246,6 +246,9 @@ TEST_CASE("how rows are sent to experts stands in columns of its own, in known w
   CHECK(row_of({{"moe_routing", "capacity 1"}}).routing == RunRow::Routing::balanced);
   CHECK(row_of({{"moe_routing", "capacity 2.5"}}).routing == RunRow::Routing::natural);
   CHECK(row_of({{"moe_routing", "capacity 2.5"}}).capacity_factor == 2.5);
+  CHECK_FALSE(row_of({{"moe_routing", "capacity 2.5"}}).model.router.padded);
+  CHECK(row_of({{"moe_routing", "capacity 1.15 padded"}}).model.router.padded);
+  CHECK(row_of({{"ep", "8"}, {"dispatcher", "ring"}}).dispatcher == Dispatcher::allgather);
   CHECK(row_of({{"moe_routing", "capacity"}}).unusable.find("moe_routing: found 'capacity'") != std::string::npos);
   CHECK(row_of({{"fsdp_mode", "DDP + distributed optimizer"}}).zero_stage == 1);
   CHECK(row_of({{"ep_overlap", "1"}}).exchange_overlapped);
@@ -264,7 +267,7 @@ TEST_CASE("how rows are sent to experts stands in columns of its own, in known w
   CHECK(row_of({{"framework", "NeMo AutoModel (FSDP2 + EP)"}, {"experts", "8"}, {"top_k", "2"}}).routing ==
         RunRow::Routing::unsaid);
   CHECK(row_of({{"dispatcher", "carrier pigeon"}}).unusable ==
-        "dispatcher: found 'carrier pigeon', allowed alltoall, deepep, deepep-uccl, hybridep, or nothing");
+        "dispatcher: found 'carrier pigeon', allowed alltoall, allgather, deepep, deepep-uccl, hybridep, or nothing");
   CHECK(row_of({{"moe_routing", "by chance"}}).unusable.find("allowed forced_balance, natural") != std::string::npos);
 }
 

@@ -22,9 +22,11 @@ Executor::Executor(const RunSpec& run, const RankWork& work, Communicators& comm
       type_(run.precision == Precision::fp32 ? at::kFloat : at::kBFloat16),
       buffers_(run, device_, type_, rank_, std::move(groups)),
       segments_(run.model, run.layout, run.seq, run.global_batch, type_,
-                Mesh(run.layout).coordinate(Axis::context, rank_), device_, work.last_target_missing),
+                Mesh(run.layout).coordinate(Axis::context, rank_), device_, work.last_target_missing,
+                run.loss_chunks.value_or(1)),
       exchange_(run, communicators, segments_),
       copies_(run, communicators, device_, Mesh(run.layout).coordinate(Axis::expert, rank_)),
+      host_activations_(device_),
       routed_(run, device_, buffers_.has_router_biases()),
       marks_(clock) {
   ProgramSet set = build_program_set(run.model, run.layout, program_options(run, work.sequences));
@@ -67,10 +69,11 @@ void Executor::check_issued(const OpInstance& instance, double rows) const {
   if (static_cast<bool>(issued_) != op.asynchronous())
     throw_runtime("rank {}: op {} {} a collective, the step program says otherwise", rank_, instance.id(),
                   issued_ ? "issued" : "did not issue");
-  if (!issued_) return;
+  if (!issued_ || !op.collective_kind()) return;
   const IssuedCollective& issued = communicators_.last_issued();
-  const double bytes = op.collective.bytes.at(rows);
-  if (issued.kind != op.kind || issued.axis != op.collective.axis || static_cast<double>(issued.bytes) != bytes)
+  const double bytes = op.collective.bytes.at(rows), found = static_cast<double>(issued.bytes);
+  const bool fewer = op.collective.kept_row_bytes > 0 && found < bytes;  // some rows were dropped
+  if (issued.kind != op.kind || issued.axis != op.collective.axis || (found != bytes && !fewer))
     throw_runtime(
         "rank {}: op {} issued {} of {} bytes over axis {}, the step program says {} of {} bytes over axis {}", rank_,
         instance.id(), to_string(issued.kind), issued.bytes, to_string(issued.axis), to_string(op.kind), bytes,
@@ -98,6 +101,7 @@ void Executor::begin_pass() {
                          std::vector<std::vector<std::int64_t>>(static_cast<std::size_t>(program_.layers)));
   layers_.assign(static_cast<std::size_t>(program_.layers), {});
   routed_.begin();
+  host_activations_.begin();
   marks_.begin(ops_.size());
   router_loss_ = {};
   cross_entropy_.zero_();
@@ -194,10 +198,22 @@ double Executor::evaluate(std::int64_t step, std::int64_t microbatches, const st
   return sum;
 }
 
+std::vector<Tensor> Executor::staying(int layer) const {
+  // RoutedRows reads the counts at the end of the step.
+  std::vector<Tensor> out{activation_, layers_[static_cast<std::size_t>(layer)].choice.expert_counts};
+  segments_.positions().add_to(out);
+  buffers_.add_slots(layer, out);
+  return out;
+}
+
 void Executor::execute(const OpInstance& instance) {
   const Op& op = *instance.op;
   const bool backward = op.direction == Direction::backward;
   LayerState* s = instance.layer >= 0 ? &layers_[static_cast<std::size_t>(instance.layer)] : nullptr;
+  std::optional<HostActivations::Saving> saving;
+  if (s && run_.layout.offload_activations && op.direction == Direction::forward && op.kind == OpKind::segment &&
+      instance.layer + 1 < run_.model.layers)  // the last layer's activations stay
+    saving.emplace(host_activations_, instance.layer);
   switch (op.action) {
     case Action::load_batch:
       return load_batch(instance.microbatch);
@@ -259,6 +275,14 @@ void Executor::execute(const OpInstance& instance) {
       return;
     case Action::update_bias:
       return update_bias();
+    case Action::offload_kept:
+      issued_ = backward ? host_activations_.kept_from_host(instance.layer)
+                         : host_activations_.kept_to_host(instance.layer, *s, staying(instance.layer));
+      return;
+    case Action::offload_input:
+      issued_ = backward ? host_activations_.input_from_host(instance.layer)
+                         : host_activations_.input_to_host(instance.layer, (s + 1)->input);
+      return;
     case Action::reduce_loss:
       issued_ = communicators_.all_reduce(Axis::world, losses_);
       return;

@@ -11,6 +11,7 @@
 #include "trainer/communication/communicator.hpp"
 #include "trainer/executor/activation_exchange.hpp"
 #include "trainer/executor/expert_copies_exchange.hpp"
+#include "trainer/executor/host_activations.hpp"
 #include "trainer/executor/parameter_buffers.hpp"
 #include "trainer/executor/routed_rows.hpp"
 #include "trainer/executor/state_before.hpp"
@@ -125,6 +126,8 @@ class Executor {
   void experts(const OpInstance& instance, LayerState& s);
   void combine(const OpInstance& instance, LayerState& s);
   void head_loss();
+  /// What autograd may save of a layer beside its own activations: weights, positions, the layer's output.
+  std::vector<at::Tensor> staying(int layer) const;
   void refresh(const OpInstance& instance);
   void unshard(const OpInstance& instance);
   void reduce_gradients(const OpInstance& instance);
@@ -150,6 +153,7 @@ class Executor {
   Segments segments_;
   ActivationExchange exchange_;
   ExpertCopiesExchange copies_;
+  HostActivations host_activations_;
   RoutedRows routed_;
   StepMarks marks_;
 

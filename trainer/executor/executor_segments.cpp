@@ -80,7 +80,8 @@ void Executor::attention(const OpInstance& instance, LayerState& s) {
   if (direction == Direction::forward) {
     if (whole) take_input(instance, s);
     if (forced_) s.choice.forced = to_device(forced_(instance.microbatch, instance.layer), device_);
-    if (!device_.is_cpu() && has_copies(run_.model, run_.layout)) communicators_.before_host_read();
+    if (!device_.is_cpu() && (has_copies(run_.model, run_.layout) || run_.model.router.drops()))
+      communicators_.before_host_read();
   }
   RouterLoss counted;  // in forward already
   segments_.attention(s, buffers_.slot_of(instance), instance.layer, direction, recompute_of(instance),

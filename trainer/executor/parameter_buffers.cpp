@@ -151,4 +151,12 @@ void ParameterBuffers::begin_adapter() {
   group.gradient.zero_();
 }
 
+void ParameterBuffers::add_slots(int layer, std::vector<Tensor>& out) const {
+  for (const std::vector<Slot>* slots : {&dense_slots_, &expert_slots_}) {
+    const Slot& slot = (*slots)[static_cast<std::size_t>(layer)];
+    out.push_back(slot.flat);
+    for (const FactorPair& pair : slot.adapters) out.insert(out.end(), {pair.a, pair.b});
+  }
+}
+
 }  // namespace wt

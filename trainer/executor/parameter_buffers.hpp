@@ -29,6 +29,9 @@ class ParameterBuffers {
   Slot& slot_of(const OpInstance& instance);
   GradientBuffer& gradient_of(const OpInstance& instance);
 
+  /// Adds the layer's weights to `out`, with its adapters.
+  void add_slots(int layer, std::vector<at::Tensor>& out) const;
+
   Slot& head() { return head_; }
   /// The head's where it is tied.
   Slot& embedding() { return run_.model.tied ? head_ : embedding_; }

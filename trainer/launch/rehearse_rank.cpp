@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
 #include "reports/render/chrome_trace.hpp"
 #include "sim/program/timeline_json.hpp"
 #include "trainer/data/sample_order.hpp"
@@ -23,6 +24,11 @@ namespace {
 using nlohmann::json;
 
 std::unique_ptr<RoutingSource> routing_of(const RunSpec& run) {
+  if (run.model.router.drops())
+    throw_usage(
+        "rehearsal of model {}: found moe_capacity_factor {}, but the routing of a plan does not say what tokens chose "
+        "before rows were dropped; needs a model without",
+        run.model.name, run.model.router.capacity_factor);
   const std::string& file = run.rehearsal.routing;
   if (file.empty() || file == "balanced") return balanced_routing(run.model, run.tokens());
   return recorded_routing(file, run.model, run.tokens());

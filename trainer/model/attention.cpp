@@ -250,6 +250,12 @@ std::vector<std::int64_t> context_positions(std::int64_t seq, std::int64_t conte
   return out;
 }
 
+void Positions::add_to(std::vector<Tensor>& tensors) const {
+  tensors.insert(tensors.end(), {rope.cosine, rope.sine});
+  tensors.insert(tensors.end(), masks.begin(), masks.end());
+  tensors.insert(tensors.end(), local_masks.begin(), local_masks.end());
+}
+
 Positions Positions::make(const ModelSpec& m, std::int64_t seq, std::int64_t context, std::int64_t rank) {
   Positions out;
   out.context = context;

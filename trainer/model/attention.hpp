@@ -31,6 +31,7 @@ struct Positions {
   static Positions make(const ModelSpec& model, std::int64_t seq, std::int64_t context = 1, std::int64_t rank = 0);
   /// Masks have `type` on CUDA, as its kernels require; fp32 on the CPU.
   Positions to(at::Device device, at::ScalarType type) const;
+  void add_to(std::vector<at::Tensor>& tensors) const;
 };
 
 /// x (T, K) times the weights `name` (N, K), plus their bias and adapters, if any: (T, N).

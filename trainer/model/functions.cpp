@@ -214,16 +214,17 @@ struct RopeSplit : torch::autograd::Function<RopeSplit> {
 struct Permute : torch::autograd::Function<Permute> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& order, const Tensor& inverse,
                         std::int64_t k) {
+    ctx->saved_data["inverse"] = inverse;
+    ctx->saved_data["k"] = k;
+    if (order.size(0) < inverse.size(0)) return gather_rows(x, order.div(k, "floor"));  // some rows are dropped
     Tensor y = at::empty({order.size(0), x.size(1)}, x.options());
     check_kernel(wt_permute_forward(stream_of_all(x, order), dtype_of(x), x.data_ptr(), order.data_ptr<std::int64_t>(),
                                     x.size(0), k, x.size(1), y.data_ptr()));
-    ctx->saved_data["inverse"] = inverse;
-    ctx->saved_data["k"] = k;
     return y;
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const Tensor dy = gradients[0].contiguous(), inverse = ctx->saved_data["inverse"].toTensor();
-    const std::int64_t k = ctx->saved_data["k"].toInt(), tokens = dy.size(0) / k;
+    const std::int64_t k = ctx->saved_data["k"].toInt(), tokens = inverse.size(0) / k;
     Tensor dx = at::empty({tokens, dy.size(1)}, dy.options());
     check_kernel(wt_permute_backward(stream_of_all(dy, inverse), dtype_of(dy), dy.data_ptr(),
                                      inverse.data_ptr<std::int64_t>(), tokens, k, dy.size(1), 0, dx.data_ptr()));

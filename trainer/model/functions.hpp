@@ -59,7 +59,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain, double eps);
 std::vector<at::Tensor> rope_split(const at::Tensor& qkv, const RopeTable& table, std::int64_t batch,
                                    std::int64_t heads, std::int64_t kv_heads);
 
-/// x (T, D) -> rows sorted by expert slot (T*k, D). Saves the permutation.
+/// x (T, D) -> the kept rows sorted by expert slot (N, D), N = T*k if none is dropped. Saves the permutation.
 at::Tensor permute(const at::Tensor& x, const RouterChoice& choice, std::int64_t top_k);
 
 /// gate_up (R, 2F) -> (R, F). Saves its input.
@@ -70,10 +70,10 @@ at::Tensor activate(const at::Tensor& first, Activation activation);
 
 // Without autograd: the caller keeps what backward needs.
 
-/// out (T, D) = residual + sum over the top k of weight * rows[inverse].
+/// out (T, D) = residual + sum over the kept of the top k of weight * rows[inverse].
 at::Tensor combine(const at::Tensor& rows, const RouterChoice& choice, const at::Tensor& weights,
                    const at::Tensor& residual);
-/// Gradients of rows (T*k, D) and weights (T, k).
+/// Gradients of rows (N, D) and weights (T, k), those of dropped choices 0.
 std::pair<at::Tensor, at::Tensor> combine_backward(const at::Tensor& gradient, const at::Tensor& rows,
                                                    const RouterChoice& choice, const at::Tensor& weights);
 /// An activation kept for recompute: one byte a value, one fp32 scale per 128 values of a row (wt_quantize_blocks).

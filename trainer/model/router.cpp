@@ -42,17 +42,15 @@ Tensor forced_choice(const RouterSpec& spec, std::int64_t tokens, std::int64_t e
   return std::get<1>(noisy.topk(k, 1)).to(device);
 }
 
-/// (T, k) 1 for rows that their expert accepts, in the order of tokens; undefined where nothing is dropped.
-Tensor taken_rows(const Tensor& index, std::int64_t experts, double capacity_factor) {
-  if (capacity_factor == 0) return {};
+/// (T, k) whether its expert accepts a row, in the order of tokens; undefined if nothing is dropped.
+Tensor kept_rows(const Tensor& index, std::int64_t experts, const RouterSpec& spec) {
+  if (!spec.drops()) return {};
   const std::int64_t rows = index.numel();
-  const auto capacity =
-      static_cast<std::int64_t>(capacity_factor * static_cast<double>(rows) / static_cast<double>(experts));
   Tensor order = at::empty({rows}, index.options()), inverse = at::empty_like(order),
          counts = at::empty({experts}, index.options());
   sort_rows(index, experts, order, inverse, counts);
   const Tensor first = counts.cumsum(0) - counts;  // sorted row at which an expert begins
-  return (inverse - first.index_select(0, index.view({-1}))).lt(capacity).to(at::kFloat).view(index.sizes());
+  return (inverse - first.index_select(0, index.view({-1}))).lt(spec.capacity(rows, experts)).view(index.sizes());
 }
 
 struct Route : torch::autograd::Function<Route> {
@@ -90,7 +88,8 @@ struct Route : torch::autograd::Function<Route> {
                                    counts.defined() ? counts.data_ptr<std::int64_t>() : nullptr,
                                    share_sums.defined() ? share_sums.data_ptr<double>() : nullptr,
                                    lse_squares.defined() ? lse_squares.data_ptr<double>() : nullptr));
-    if (const Tensor taken = taken_rows(index, experts, spec->capacity_factor); taken.defined()) weights *= taken;
+    if (!decided) choice->kept = kept_rows(index, experts, *spec);
+    if (choice->kept.defined()) weights *= choice->kept;
     if (!decided) {
       choice->index = index;
       choice->sequence_counts = counts.to(at::kFloat);
@@ -101,7 +100,7 @@ struct Route : torch::autograd::Function<Route> {
         choice->score_sums = share_sums;
       if (scale->z > 0) add_loss(loss->z, lse_squares.sum() * scale->z);
     }
-    ctx->save_for_backward({scores, index, scale->z > 0 ? logits : Tensor()});
+    ctx->save_for_backward({scores, index, scale->z > 0 ? logits : Tensor(), choice->kept});
     ctx->saved_data["spec"] = reinterpret_cast<std::int64_t>(spec);
     ctx->saved_data["aux"] = aux;
     ctx->saved_data["z"] = scale->z;
@@ -112,11 +111,10 @@ struct Route : torch::autograd::Function<Route> {
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     const auto saved = ctx->get_saved_variables();
-    const Tensor &scores = saved[0], &index = saved[1], &logits = saved[2];
+    const Tensor &scores = saved[0], &index = saved[1], &logits = saved[2], &kept = saved[3];
     const auto& spec = *reinterpret_cast<const RouterSpec*>(ctx->saved_data["spec"].toInt());
     Tensor dweights = gradients[0].contiguous();
-    if (const Tensor taken = taken_rows(index, scores.size(1), spec.capacity_factor); taken.defined())
-      dweights = dweights * taken;
+    if (kept.defined()) dweights = dweights * kept;
     const Tensor dshare_sums =
         ctx->saved_data["counts"].toTensor() * static_cast<float>(ctx->saved_data["aux"].toDouble());
     Tensor out = at::empty_like(scores);
@@ -159,16 +157,22 @@ namespace {
 /// The slot of every row where experts have copies: the copies share an expert's rows, in order.
 Tensor deal_to_copies(const RouterChoice& choice, const SlotMap& slots) {
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  const Tensor counts = choice.expert_counts.cpu(), index = choice.index.cpu();
-  const std::int64_t *rows = counts.data_ptr<std::int64_t>(), *expert = index.data_ptr<std::int64_t>();
+  const Tensor index = choice.index.cpu(), kept = choice.kept.defined() ? choice.kept.cpu() : Tensor();
+  const std::int64_t* const expert = index.data_ptr<std::int64_t>();
+  const auto dropped = [&](std::int64_t i) { return kept.defined() && !kept.data_ptr<bool>()[i]; };
+  std::vector<double> rows(slots.lowest_slot.size(), 0.0);
+  for (std::int64_t i = 0; i < index.numel(); ++i)
+    if (!dropped(i)) rows[at(expert[i])] += 1;
   Layout layout;
   layout.placement = {slots.experts};
-  std::vector<double> left = rows_per_slot(layout, 0, {rows, rows + counts.numel()});
+  std::vector<double> left = rows_per_slot(layout, 0, rows);
   std::vector<std::int64_t> next = slots.lowest_slot, slot_of_row;
   for (std::int64_t i = 0; i < index.numel(); ++i) {
     std::int64_t& slot = next[at(expert[i])];
-    while (left[at(slot)] == 0 || slots.experts[at(slot)] != expert[i]) ++slot;
-    left[at(slot)] -= 1;
+    if (!dropped(i)) {
+      while (left[at(slot)] == 0 || slots.experts[at(slot)] != expert[i]) ++slot;
+      left[at(slot)] -= 1;
+    }
     slot_of_row.push_back(slot);
   }
   return at::tensor(slot_of_row, at::kLong).to(choice.index.device());
@@ -180,11 +184,21 @@ void sort_by_slot(RouterChoice& choice, const SlotMap& slots) {
   const std::int64_t rows = choice.index.numel(), experts = choice.expert_counts.numel();
   const std::int64_t n = slots.experts.empty() ? experts : static_cast<std::int64_t>(slots.experts.size());
   const bool copies = n > experts;
-  const Tensor sorted_by = copies ? deal_to_copies(choice, slots) : choice.index;
+  Tensor sorted_by = copies ? deal_to_copies(choice, slots) : choice.index,
+         renamed = copies ? Tensor() : slots.slot_of_expert;
+  std::int64_t places = n;
+  if (choice.kept.defined()) {  // dropped rows are sorted behind all others, as those of one more slot, and left out
+    if (renamed.defined()) sorted_by = renamed.index_select(0, sorted_by.view({-1})), renamed.reset();
+    sorted_by = at::where(choice.kept.view({-1}), sorted_by.view({-1}), places++);
+  }
   choice.order = at::empty({rows}, choice.index.options());
   choice.inverse = at::empty_like(choice.order);
-  choice.slot_counts = at::empty({n}, choice.index.options());
-  sort_rows(sorted_by, n, choice.order, choice.inverse, choice.slot_counts, copies ? Tensor() : slots.slot_of_expert);
+  choice.slot_counts = at::empty({places}, choice.index.options());
+  sort_rows(sorted_by, places, choice.order, choice.inverse, choice.slot_counts, renamed);
+  if (!choice.kept.defined()) return;
+  choice.order = choice.order.narrow(0, 0, rows - choice.slot_counts[n].item<std::int64_t>());
+  choice.inverse.masked_fill_(choice.kept.view({-1}).logical_not(), std::int64_t{WT_DROPPED});
+  choice.slot_counts = choice.slot_counts.narrow(0, 0, n);
 }
 
 void update_router_bias(Tensor& bias, const Tensor& rows, double rate) {

@@ -12,10 +12,11 @@ namespace wt {
 struct RouterChoice {
   at::Tensor forced;           ///< (T, k) int64: if defined, used instead of the best k (rehearsals)
   at::Tensor index;            ///< (T, k) int64, logical experts
-  at::Tensor order;            ///< (T*k) int64: sorted row -> token*k + choice, sorted by expert slot
-  at::Tensor inverse;          ///< (T*k) int64
-  at::Tensor expert_counts;    ///< (E) int64 rows per logical expert
-  at::Tensor slot_counts;      ///< (slots) int64 rows per slot
+  at::Tensor kept;             ///< (T, k) bool: rows within their expert's capacity; undefined = all
+  at::Tensor order;            ///< (N) int64: sorted kept row -> token*k + choice, sorted by expert slot
+  at::Tensor inverse;          ///< (T*k) int64; WT_DROPPED = no row
+  at::Tensor expert_counts;    ///< (E) int64 rows that chose each logical expert, dropped ones among them
+  at::Tensor slot_counts;      ///< (slots) int64 kept rows per slot
   at::Tensor sequence_counts;  ///< (sequences, E) fp32 rows per expert; summed over the context group before backward
   at::Tensor score_sums;       ///< (sequences, E) fp64 sums for the balancing loss, under context parallelism
 };
@@ -55,8 +56,8 @@ struct SlotMap {
   at::Tensor slot_of_expert;              ///< (E) int64: lowest_slot on the device; undefined for the identity
   static SlotMap make(std::vector<std::int64_t> experts_of_slots, std::int64_t experts, at::Device device);
 };
-/// Sorts the chosen rows by expert slot. Rows of an expert with several slots are distributed by rows_per_slot, in
-/// order, on the host.
+/// Sorts the kept rows by expert slot. Rows of an expert with several slots are distributed by rows_per_slot, in
+/// order, on the host. The host also reads the number of rows if some may be dropped.
 void sort_by_slot(RouterChoice& choice, const SlotMap& slots);
 
 /// Loss-free balancing (DeepSeek-V3 report, section 2.1.2; the update as in torchtitan): per layer,

@@ -1,7 +1,9 @@
 #include "trainer/model/segments.hpp"
 
+#include <algorithm>
 #include <numeric>
 
+#include "configs/files/memory_facts.hpp"
 #include "trainer/pch.hpp"
 
 namespace wt {
@@ -39,7 +41,8 @@ void backward(std::vector<Edge> roots, std::vector<Tensor> gradients) {
 }  // namespace
 
 Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
-                   at::ScalarType type, std::int64_t context_rank, at::Device device, bool last_target_missing)
+                   at::ScalarType type, std::int64_t context_rank, at::Device device, bool last_target_missing,
+                   std::int64_t loss_chunks)
     : model_(model),
       layout_(layout),
       seq_(seq / layout.context),
@@ -47,6 +50,7 @@ Segments::Segments(const ModelSpec& model, const Layout& layout, std::int64_t se
       length_(static_cast<double>(seq)),
       with_target_(length_ - (last_target_missing ? 1 : 0)),
       context_rank_(context_rank),
+      loss_chunks_(loss_chunks),
       type_(type),
       positions_(Positions::make(model, seq, layout.context, context_rank).to(device, type)) {
   const double layers = static_cast<double>(model.moe_layers());
@@ -320,12 +324,26 @@ Tensor Segments::head(const Slot& head, const Slot& norms, const Tensor& input, 
                       std::int64_t depth, const Tensor& loss) const {
   const at::AutoGradMode mode(true);
   const Tensor x = leaf(input);
-  Tensor logits = at::mm(norm(x, norms, "norm", model_), head.leaves.back().t());
-  Tensor gradient = logits.detach();  // the product does not read its output again, so the gradient reuses its memory
+  Tensor normed = norm(x, norms, "norm", model_);
+  const Edge normed_end = end_of(normed);
+  // The product has no graph, so that a piece's logits, and the gradient in their place, are gone before the next's.
+  const at::NoGradGuard no_grad;
+  const Tensor& weight = head.leaves.back();
   // The modules' losses are averaged (DeepSeek-V3, eq. 25).
-  const double weight = depth == 0 ? 1.0 : model_.mtp_loss_weight / static_cast<double>(model_.mtp_layers);
-  cross_entropy_in_place(gradient, targets, weight / loss_tokens(depth), loss);
-  backward({end_of(logits)}, {gradient});
+  const double share = depth == 0 ? 1.0 : model_.mtp_loss_weight / static_cast<double>(model_.mtp_layers);
+  const std::int64_t tokens = normed.size(0),
+                     piece = loss_piece_tokens(loss_chunks_, tokens, weight.size(0), weight.size(1));
+  Tensor gradient = at::empty_like(normed);
+  for (std::int64_t begin = 0; begin < tokens; begin += piece) {
+    const std::int64_t count = std::min(piece, tokens - begin);
+    const Tensor rows = normed.narrow(0, begin, count);
+    Tensor logits = at::mm(rows, weight.t()), row_gradients = gradient.narrow(0, begin, count);
+    cross_entropy_in_place(logits, targets.narrow(0, begin, count), share / loss_tokens(depth), loss);
+    at::mm_out(row_gradients, logits, weight);
+    if (weight.requires_grad()) weight.grad().add_(at::mm(logits.t(), rows));
+  }
+  normed.reset();
+  backward({normed_end}, {gradient});
   return x.grad();
 }
 

@@ -43,7 +43,7 @@ struct LayerState {
   at::Tensor ffn_input;  ///< (T, D) normalised activations for the dense FFN or the shared experts; a leaf where the
                          ///< graph is kept
   at::Tensor weights;    ///< (T, k) fp32 router weights
-  at::Tensor rows;       ///< (T*k, D) permuted rows, until the experts or the exchange have used them
+  at::Tensor rows;  ///< (N, D) permuted rows, until the experts or the exchange have used them; N = T*k less dropped
   /// Ends of the graphs, without values: backward starts there, although values that are no longer read are freed.
   torch::autograd::Edge residual_end, weights_end, rows_end, output_end, ffn_input_end, ffn_output_end;
   RouterChoice choice;
@@ -54,14 +54,14 @@ struct LayerState {
   at::Tensor received;                                 ///< (R, D) rows from all ranks, rank-major
   at::Tensor expert_input;                             ///< (R, D) sorted by expert; a leaf where the graph is kept
   at::Tensor outgoing;                                 ///< (R, D) outputs in rank-major order, to be sent back
-  at::Tensor collected;                                ///< (T*k, D) expert outputs of this rank's tokens
+  at::Tensor collected;                                ///< (N, D) expert outputs of this rank's tokens
 
   at::Tensor output_gradient;     ///< (T, D)
   at::Tensor ffn_input_gradient;  ///< (T, D)
   at::Tensor collected_gradient, weights_gradient;
   at::Tensor incoming_gradient;      ///< (R, D) rank-major gradient of the expert outputs
   at::Tensor expert_input_gradient;  ///< (R, D), rank-major again, to be sent back
-  at::Tensor rows_gradient;          ///< (T*k, D)
+  at::Tensor rows_gradient;          ///< (N, D)
 };
 
 class Segments {
@@ -69,7 +69,7 @@ class Segments {
   /// All loss terms are divided by the tokens of the global batch.
   Segments(const ModelSpec& model, const Layout& layout, std::int64_t seq, std::int64_t global_sequences,
            at::ScalarType type, std::int64_t context_rank = 0, at::Device device = at::kCPU,
-           bool last_target_missing = false);
+           bool last_target_missing = false, std::int64_t loss_chunks = 1);
 
   // Forward and recompute. What `recompute` names is saved only in recompute.
   /// Under context parallelism, before attention: computes queries, and the keys and values to gather.
@@ -95,13 +95,14 @@ class Segments {
 
   /// Needs the sent and the received counts: computes rows to and from each rank, and row orders. Here the host reads
   /// from the device. Between router and combine it otherwise does so only for copies of experts, for biases of
-  /// experts, and for fp32 products.
+  /// experts, for fp32 products, and where rows are dropped.
   void plan_rows(LayerState& s) const;
 
   at::Tensor embed(const Slot& embedding, const at::Tensor& tokens) const;
   void embed_backward(GradientBuffer& embedding, const at::Tensor& tokens, const at::Tensor& gradient) const;
-  /// Adds the loss (sum over tokens, not divided) to `loss`, one fp64, and returns the gradient of the input. `norms`:
-  /// the weights that contain the norm, the head's or those of the module at `depth`, counted from 1.
+  /// Adds the loss (sum over tokens, not divided) to `loss`, one fp64, and returns the gradient of the input (T, D).
+  /// Logits exist for one piece of the tokens at a time. `norms`: the weights that contain the norm, the head's or
+  /// those of the module at `depth`, counted from 1.
   at::Tensor head(const Slot& head, const Slot& norms, const at::Tensor& input, const at::Tensor& targets,
                   std::int64_t depth, const at::Tensor& loss) const;
   /// Tokens of the global batch with a target `depth` + 1 places ahead.
@@ -136,6 +137,7 @@ class Segments {
   double counted_targets_ = 0;  ///< of the global batch; 0: computed from with_target_
   Documents documents_;
   std::int64_t context_rank_;
+  std::int64_t loss_chunks_;  ///< MemoryFacts::loss_chunks
   at::ScalarType type_;
   RouterLossScale router_scale_;
   Positions positions_;

@@ -16,7 +16,10 @@ std::optional<double> expert_imbalance(const RunSpec& run,
     std::vector<double> rows(static_cast<std::size_t>(run.model.experts), 0.0);
     for (const auto& microbatch : routing) {
       const std::vector<std::int64_t>& own = microbatch[static_cast<std::size_t>(layer)];
-      for (std::size_t expert = 0; expert < own.size(); ++expert) rows[expert] += static_cast<double>(own[expert]);
+      const std::int64_t most =
+          run.model.router.capacity(std::accumulate(own.begin(), own.end(), std::int64_t{0}), run.model.experts);
+      for (std::size_t expert = 0; expert < own.size(); ++expert)
+        rows[expert] += static_cast<double>(std::min(own[expert], most));
     }
     const double all = std::accumulate(rows.begin(), rows.end(), 0.0);
     if (all == 0) continue;  // a dense layer

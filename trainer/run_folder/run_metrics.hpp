@@ -9,9 +9,9 @@
 
 namespace wt {
 
-/// Rows of an expert group's most loaded rank over their mean, by the rows of the whole step that the tokens of one
-/// source rank send; mean over the MoE layers, which take equally many rows. Empty where every rank has all experts,
-/// and without MoE layers. `routing`: [microbatch][layer] -> rows by logical expert, as StepResult has them.
+/// Rows of an expert group's most loaded rank over their mean, by the kept rows of the whole step that the tokens of
+/// one source rank send; mean over the MoE layers, which take equally many rows. Empty where every rank has all
+/// experts, and without MoE layers. `routing`: [microbatch][layer] -> rows by logical expert, as StepResult has them.
 std::optional<double> expert_imbalance(const RunSpec& run,
                                        const std::vector<std::vector<std::vector<std::int64_t>>>& routing);
 

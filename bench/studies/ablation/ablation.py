@@ -73,6 +73,8 @@ MECHANISMS = {
     "collective copies": stacks(r"^  collective_copies: \w+$", "  collective_copies: none"),
     "gradient kernel": added_by_products,
     "attention kernels": stacks(r"^attention: (?!unfused)\w+", "attention: unnamed"),
+    "fused routing": stacks(r"^fused_routing: .*$", "# rows are routed by many small kernels"),
+    "gathers between layers": stacks(r"^  gathers_overlap: .*$", "  gathers_overlap: true"),
     "grouped libraries": stacks(r"^grouped_products: .*$", "# no library of grouped products"),
 }
 

@@ -4,9 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/study_keys.hpp"
 #include "planner/cli/compare_offers/offers_report.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/study_words.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text_report.hpp"
@@ -16,13 +20,14 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study, output;
+  std::string study, measured, output;
   std::vector<std::string> offers;
   bool json = false, allow_assumed = false;
 };
 
 void compare_offers_command(const Options& o) {
-  const StudySpec study = read_study(o.study);
+  const std::filesystem::path file = find_config("studies", o.study);
+  const StudySpec study = study_from_text(with_measured(read_file(file, "a study file"), o.measured), file.string());
   if (!o.output.empty()) make_folder(o.output);
   std::vector<OfferSpec> offers = read_offers(o.offers);
   Progress bar("reading inputs");
@@ -55,6 +60,7 @@ void add_compare_offers(CLI::App& app) {
   const auto o = command.runs(compare_offers_command);
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
+  add_measured_word(command, o->measured);
   command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");

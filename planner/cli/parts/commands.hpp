@@ -17,6 +17,7 @@ void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_compare_offers(CLI::App& app);
 void add_simulate(CLI::App& app);
+void add_explain(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_whatif(CLI::App& app);
 void add_drill(CLI::App& app);

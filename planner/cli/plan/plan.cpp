@@ -14,9 +14,11 @@
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/study_keys.hpp"
+#include "configs/files/study_prices.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/relatives.hpp"
+#include "planner/cli/parts/study_words.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 #include "planner/cli/plan/decision_report.hpp"
@@ -31,8 +33,9 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study, model, stack, output, gpus, finish_within, budget, prefer;
+  std::string study, model, stack, measured, output, gpus, finish_within, budget, prefer;
   std::vector<std::string> routing, clusters, set;
+  GivenPrices prices;
   std::int64_t smaller = 0;
   bool json = false, allow_assumed = false;
 };
@@ -178,9 +181,10 @@ std::string asked_study(const Options& o, const std::string& origin, const Setti
   std::string text = o.study.empty() ? quick_study(o, settings) : read_file(origin, "a study file");
   if (!o.routing.empty()) text = set_study_key(text, "routing", nlohmann::json(o.routing).dump(), "--routing");
   if (!o.stack.empty()) text = set_study_key(text, "stack", o.stack, "--stack");
+  text = with_measured(text, o.measured);
   if (!o.study.empty() && !o.model.empty())
     text = set_study_key(text, "model", nlohmann::json(o.model).dump(), "--model");
-  return set_study_keys(text, settings.options, origin);
+  return with_prices(set_study_keys(text, settings.options, origin), o.prices, origin);
 }
 
 void decide_command(const Options& o, const std::string& study, const std::string& origin, const DecisionSpec& asked) {
@@ -270,11 +274,13 @@ void add_plan(CLI::App& app) {
   command.option("--finish-within", o->finish_within,
                  "95 % of simulated runs, with steps drawn from their interval, are done in this time, as 30d");
   command.option("--budget", o->budget, "95 % of them cost no more, as 5M, in the currency of the prices");
+  add_price_words(command, o->prices);
   command.option("--prefer", o->prefer,
                  "What to make smallest: days, gpus, money or energy (default: the study's, or days)");
   command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
       .one_a_mention();
   command.option("--stack", o->stack, "The stack that runs it (configs/stacks; default: the study's, or torchtitan)");
+  add_measured_word(command, o->measured);
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();
   command.option("-o,--output", o->output,

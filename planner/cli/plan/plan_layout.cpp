@@ -7,6 +7,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "planner/cli/parts/throughput.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
@@ -26,13 +27,10 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
                     Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
                                                      plan.imbalance_p99, p99_basis(inputs)))}};
   if (step.mfu > 0)
-    facts.entries.emplace_back("MFU",
-                               Cell(step.mfu,
-                                    fmt::format("{:.1f} % = {:.1f} GFLOP a token (no recompute, causal attention) x {} "
-                                                "tokens/s/GPU over {:.0f} TFLOP/s",
-                                                100 * step.mfu, inputs.study.flops_per_token() / 1e9,
-                                                format_number(step.tokens_per_s_per_gpu), inputs.peak_flops / 1e12),
-                                    Evidence::derived));
+    facts.entries.emplace_back("MFU", mfu_cell({.flops_per_token = inputs.study.flops_per_token(),
+                                                .tokens_per_s_per_gpu = step.tokens_per_s_per_gpu,
+                                                .peak_flops = inputs.peak_flops}));
+  facts.entries.emplace_back("parameters", Cell(parameters_text(inputs.study.model)));
   return facts;
 }
 

@@ -8,6 +8,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "planner/cli/parts/collective_basis.hpp"
+#include "planner/cli/parts/own_sheet.hpp"
 #include "planner/cli/parts/relatives.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/search/layout_space.hpp"
@@ -266,6 +267,12 @@ std::vector<std::string> plan_assumptions(const PlanInputs& inputs, const Plan& 
                                        100 * slowdown.share, to_string(slowdown.evidence))
                          : "what communication takes from computation is in the times of computation")};
   out.insert(out.begin(), inputs.study.assumptions.begin(), inputs.study.assumptions.end());
+  if (const std::string own = own_sheet_sentence(inputs.study.cluster); !own.empty()) out.push_back(own);
+  if (inputs.own)
+    for (const OwnRun& run : inputs.own->runs)
+      out.push_back(fmt::format("Your measured step {}: {}; predicted {} without measured steps, and {} with them.",
+                                run.name, format_seconds(run.measured_s), format_seconds(run.before_s),
+                                format_seconds(run.after_s)));
   if (inputs.scenarios.empty())
     out.push_back("Routing is balanced by assumption; real loads are not. Give recorded ones.");
   std::string names;

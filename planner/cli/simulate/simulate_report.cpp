@@ -7,17 +7,23 @@
 
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/peak_flops.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/memory_tables.hpp"
+#include "planner/cli/parts/op_table.hpp"
+#include "planner/cli/parts/own_sheet.hpp"
 #include "planner/cli/parts/relatives.hpp"
+#include "planner/cli/parts/throughput.hpp"
 #include "reports/render/program_words.hpp"
 #include "reports/render/timeline_chart.hpp"
 #include "sim/cost/kernels/machine_data.hpp"
-#include "sim/cost/memory/dispatcher_memory.hpp"
+#include "sim/replay/step_shares.hpp"
 
 namespace wt {
 
+WT_TO_JSON(EnergyAmount, value, low, high)
+WT_TO_JSON(OwnRun, name, measured_s, before_s, after_s)
 WT_TO_JSON(ReplayResult, step_s, low_s, high_s, exposed_s, slowed_s, simulated_ranks, critical_rank)
 
 namespace {
@@ -27,24 +33,6 @@ constexpr std::size_t kMostDrawnOps = 1200;  ///< a chart with more bars opens s
 Cell share(double part, double whole) { return {part / whole * 100, fmt::format("{:.1f}", part / whole * 100)}; }
 
 OpKey key_of(const OpClassTotal& total) { return {total.action, total.direction, total.group}; }
-
-std::string op_text(const OpClassTotal& total) {
-  return op_words(total.action, total.direction, total.group) +
-         (total.algorithm ? ": " + to_string(*total.algorithm) : "");
-}
-
-Table time_table(const ReplayResult& r) {
-  Table table{.title = fmt::format("Ops of the last rank to end (rank {})", r.critical_rank)};
-  table.columns = {"op", numeric("count"), numeric("busy", "ms"), numeric("exposed", "ms")};
-  std::vector<OpClassTotal> totals = r.totals;
-  std::ranges::stable_sort(totals, [](const auto& a, const auto& b) { return a.busy_s > b.busy_s; });
-  for (const OpClassTotal& t : totals)
-    table.rows.push_back({op_text(t), whole(t.count), milliseconds(t.busy_s), milliseconds(t.exposed_s)});
-  table.note =
-      "Busy: from start to end, lanes overlap. Exposed: the compute lane stood still for it. All-reduces with their "
-      "algorithm.";
-  return table;
-}
 
 Table evidence_table(const ReplayResult& r) {
   Table table{.title = "What the step time rests on"};
@@ -97,6 +85,45 @@ Table memory_table(const SimulatedRun& step) {
   return table;
 }
 
+/// None where a GPU's peak is unknown, or ranks share cores.
+std::optional<Throughput> throughput_of(const SimulatedRun& step) {
+  const auto peak_flops = mean_peak_flops(step.cluster, step.run.layout.world());
+  if (step.cluster.shared_cores() || !peak_flops) return std::nullopt;
+  return Throughput{.flops_per_token = step.run.flops_per_token(),
+                    .tokens_per_s_per_gpu = step.run.tokens_per_s_per_gpu(step.replay.step_s),
+                    .peak_flops = *peak_flops};
+}
+
+std::optional<StepEnergy> energy_of(const SimulatedRun& step) {
+  if (!step.power) return std::nullopt;
+  const ReplayResult& r = step.replay;
+  return step_energy(*step.power, {.step_s = r.step_s,
+                                   .low_s = r.low_s,
+                                   .high_s = r.high_s,
+                                   .shares = step_shares(r.totals, r.step_s),
+                                   .tokens = static_cast<double>(step.run.tokens_per_step()),
+                                   .gpus = step.run.layout.world(),
+                                   .gpus_per_node = step.cluster.gpus_per_node});
+}
+
+/// "0.912 J (0.8 to 1.03, 80 % interval)"; watts as whole numbers.
+Cell energy_cell(const EnergyAmount& amount, const char* unit) {
+  const auto text = [&](double value) { return fmt::format("{:.{}f}", value, value < 1 ? 3 : value < 10 ? 2 : 0); };
+  return {amount.value, fmt::format("{} {} ({} to {}, 80 % interval)", text(amount.value), unit, text(amount.low),
+                                    text(amount.high))};
+}
+
+/// Where the watts come from, and where they are counted.
+std::string power_sentence(const PowerSpec& power) {
+  const PriceAmount& compute = power.compute_W;
+  const std::string watts = compute.low == compute.high ? fmt::format("{:g}", compute.low)
+                                                        : fmt::format("{:g} to {:g}", compute.low, compute.high);
+  return fmt::format(
+      "A GPU that computes draws {} W ({}). Power is that at the input of the nodes, with fans and losses of their "
+      "supplies. Switches between nodes, storage and the cooling of the room are not in it.",
+      watts, to_string(compute.evidence));
+}
+
 nlohmann::json payload(const SimulatedRun& step) {
   const ReplayResult& r = step.replay;
   nlohmann::json evidence, ops = nlohmann::json::array(), memory = nlohmann::json::array();
@@ -110,7 +137,13 @@ nlohmann::json payload(const SimulatedRun& step) {
         {{"class", index}, {"ranks", peak.ranks}, {"worst_rank", peak.worst_rank}, {"peak_bytes", peak.bytes}});
   const MemoryUse fullest = fullest_memory(step);
   nlohmann::json out = r;
-  out.update({{"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
+  const auto throughput = throughput_of(step);
+  out.update({{"mfu", throughput ? nlohmann::json(throughput->mfu()) : nlohmann::json()},
+              {"flops_per_token", step.run.flops_per_token()},
+              {"parameters", step.run.model.total_parameters()},
+              {"active_parameters", step.run.model.active_parameters()},
+              {"tokens_per_s_per_gpu", step.run.tokens_per_s_per_gpu(r.step_s)},
+              {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
               {"world", step.run.layout.world()},
               {"evidence_s", evidence},
               {"peak_bytes", peak_bytes(step)},
@@ -123,40 +156,27 @@ nlohmann::json payload(const SimulatedRun& step) {
               {"ops", ops},
               {"memory", memory},
               {"memory_moments", moments_json(step.moments)}});
+  out["own_steps"] =
+      step.own ? nlohmann::json{{"runs", step.own->runs}, {"factors", step.own->steps.factors()}} : nlohmann::json();
+  const auto energy = energy_of(step);
+  out["gpu_W"] = energy ? nlohmann::json(energy->gpu_W) : nlohmann::json();
+  out["token_J"] = energy ? nlohmann::json(energy->token_J) : nlohmann::json();
   return out;
 }
 
-}  // namespace
-
-double peak_bytes(const SimulatedRun& step) {
-  double peak = 0;
-  for (const StepTimeline& t : step.replay.timelines) peak = std::max(peak, t.peak_bytes);
-  return peak;
+/// The measured steps beside their predictions, and what they say of the stack on this machine.
+Section own_section(const OwnRuns& own) {
+  Table runs{.title = "Measured steps",
+             .columns = {"run", numeric("measured", "s"), numeric("predicted without them", "s"),
+                         numeric("with them", "s"), numeric("off", "%")}};
+  for (const OwnRun& run : own.runs)
+    runs.rows.push_back({run.name, Cell(run.measured_s), Cell(run.before_s), Cell(run.after_s),
+                         percent(run.after_s / run.measured_s - 1)});
+  Table factors{.title = "What they say of the stack on this machine", .columns = {"constant", numeric("times")}};
+  for (const auto& [name, factor] : own.steps.factors()) factors.rows.push_back({name, Cell(factor)});
+  factors.note = "A constant moves as far as the measured steps consist of it.";
+  return {"own-steps", "Your measured steps", {}, {runs, factors}};
 }
-
-MemoryUse fullest_memory(const SimulatedRun& step) {
-  const auto share = [](const MemoryUse& m) {
-    return m.usable_bytes > 0 ? m.process.high / m.usable_bytes : m.process.high;
-  };
-  MemoryUse fullest;
-  for (const StepTimeline& t : step.replay.timelines) {
-    const NodeSpec& node = step.cluster.of_kind(step.cluster.kind_of(step.cluster.node_of(t.rank)));
-    const auto c = static_cast<std::size_t>(step.programs.class_of_rank[static_cast<std::size_t>(t.rank)]);
-    const LiveMemory live = live_memory(step.programs.programs[c], t.peak_bytes);
-    const auto forecast = [&](MemoryOf kind) { return step.memory ? step.memory->of(kind, live) : as_live(live); };
-    const MemoryUse own{
-        t.rank,
-        live,
-        forecast(MemoryOf::peak_allocated),
-        forecast(MemoryOf::peak_reserved),
-        step.memory ? step.memory->process(live, dispatcher_bytes(step.run.model, step.run.layout)) : as_live(live),
-        node.usable_memory_bytes};
-    if (fullest.live.peak() == 0 || share(own) > share(fullest)) fullest = own;
-  }
-  return fullest;
-}
-
-namespace {
 
 constexpr double kLargeRatio = 1.5;  ///< between predictions; from here on the first line mentions it
 
@@ -174,14 +194,20 @@ std::string large_assumption(const SimulatedRun& step) {
 
 }  // namespace
 
-Report simulate_report(const SimulatedRun& step) {
+Report simulate_report(const SimulatedRun& step, const std::vector<std::string>& collectives) {
   const ReplayResult& r = step.replay;
   const MemoryUse fullest = fullest_memory(step);
   const bool fits = fullest.fits();
   Report report{.title = fmt::format("One step of {} on {}", step.run.name, step.cluster.name)};
+  const auto throughput = throughput_of(step);
+  const std::string pace =
+      throughput
+          ? fmt::format("{} tokens/s/GPU, MFU {:.1f} %", format_number(throughput->tokens_per_s_per_gpu),
+                        100 * throughput->mfu())
+          : fmt::format("{} tokens/s", format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s));
   report.answer =
-      fmt::format("A step takes {} on {} ranks ({}), {} tokens/s{}.", format_seconds(r.step_s), step.run.layout.world(),
-                  step.run.layout.name(), format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s),
+      fmt::format("A step takes {} on {} ranks ({}), {}{}.", format_seconds(r.step_s), step.run.layout.world(),
+                  step.run.layout.name(), pace,
                   fits ? ""
                        : fmt::format("; but it may not fit: a rank runs out of its {} with a probability of {:.0f} %",
                                      format_bytes(fullest.usable_bytes), 100 * fullest.runs_out())) +
@@ -192,6 +218,7 @@ Report simulate_report(const SimulatedRun& step) {
   KeyValues facts{.title = "The step"};
   facts.entries = {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
+      {"parameters", {parameters_text(step.run.model)}},
       {"exposed communication",
        {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
       {"slowed by communication",
@@ -206,14 +233,27 @@ Report simulate_report(const SimulatedRun& step) {
                     r.uplink_shares ? ", shared uplinks approximated"
                     : r.folded      ? "; the others are their twins"
                                     : "")}}};
+  if (throughput)
+    facts.entries.insert(
+        facts.entries.begin() + 1,
+        {{"tokens/s/GPU", {throughput->tokens_per_s_per_gpu, format_number(throughput->tokens_per_s_per_gpu)}},
+         {"MFU", mfu_cell(*throughput)}});
+  std::vector<std::string> paragraphs;
+  if (const std::string own = own_sheet_sentence(step.cluster); !own.empty()) paragraphs.push_back(own);
+  if (const auto energy = energy_of(step)) {
+    facts.entries.push_back({"power of a GPU with its part of the node", energy_cell(energy->gpu_W, "W")});
+    facts.entries.push_back({"energy of a token", energy_cell(energy->token_J, "J")});
+    paragraphs.push_back(power_sentence(*step.power));
+  }
   if (step.replayed < step.microbatches)
     facts.entries.push_back(
         {"timeline",
          {fmt::format("the first {} of {} microbatches; the others take as long as the last of these", step.replayed,
                       step.microbatches)}});
-  report.sections.push_back({"step", "Result", {}, {facts, evidence_table(r)}});
+  report.sections.push_back({"step", "Result", paragraphs, {facts, evidence_table(r)}});
   if (step.features) report.sections.back().items.push_back(relatives_table(*step.features));
-  report.sections.push_back({"time", "Where the time goes", step.collectives, {time_table(r)}});
+  if (step.own) report.sections.push_back(own_section(*step.own));
+  report.sections.push_back({"time", "Where the time goes", collectives, {op_table(r)}});
   report.sections.push_back({"memory", "Memory", {}, {memory_table(step)}});
   if (step.memory) {
     report.sections.back().items.push_back(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "configs/base/error.hpp"
+#include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/stack.hpp"
@@ -22,7 +23,9 @@
 #include "reports/render/render.hpp"
 #include "sim/measurements/csv.hpp"
 #include "sim/published/run_files.hpp"
+#include "sim/validate/judge_anchored.hpp"
 #include "sim/validate/judge_collectives.hpp"
+#include "sim/validate/judge_energy.hpp"
 #include "sim/validate/judge_kernels.hpp"
 #include "sim/validate/judge_memory.hpp"
 #include "sim/validate/judge_routing.hpp"
@@ -34,6 +37,8 @@ namespace {
 struct Options {
   std::string file, stack, write_runs, write_errors;
   bool json = false, fit_on_file = false, rows = false;
+  std::int64_t anchors = 0;
+  std::uint64_t seed = 0;
 };
 
 std::filesystem::path measurements(const std::string& name) { return configs_folder() / "measurements" / name; }
@@ -149,6 +154,26 @@ std::vector<MeasuredRun> step_errors(const std::vector<RunRow>& rows, const std:
   return out;
 }
 
+Validation validate_anchored(const std::vector<RunRow>& rows, const PublishedTimes& published, const Options& o) {
+  if (!o.stack.empty())
+    throw_usage("--stack: found {} beside --anchors, needs the rows' own stacks; drop one", o.stack);
+  Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
+  AnchoredRuns judged = judge_anchored_runs(rows, published, {o.anchors, o.seed, [&](std::size_t done, std::size_t) {
+                                                                bar.update(static_cast<std::int64_t>(done));
+                                                              }});
+  return {.subject = "runs",
+          .file = o.file.empty() ? "all tables of training runs" : o.file,
+          .method = fmt::format(
+              "Every row is simulated as a user would who has measured {} of the same origin, model and GPU. Nothing "
+              "else that the origin published had a part in the times. Rows without so many others are left out.",
+              counted(o.anchors, "other run")),
+          .baseline = "MFU is that of the known runs",
+          .rows = std::move(judged.with),
+          .unit = kSeconds,
+          .apart = {{"without_anchors", "The same rows with no run of their origin known", std::move(judged.without)}},
+          .every_row = o.rows};
+}
+
 Validation validate_runs(const Options& o) {
   const std::vector<RunRow> rows = o.file.empty() ? published_training_runs(measurements("")) : read_run_rows(o.file);
   std::optional<PublishedTimes> with_file;
@@ -160,6 +185,7 @@ Validation validate_runs(const Options& o) {
   }
   const PublishedTimes& published = with_file ? *with_file : PublishedTimes::get();
   if (!o.write_runs.empty()) write_runs(rows, o);
+  if (o.anchors > 0) return validate_anchored(rows, published, o);
   const auto judged = [&](LeftOutOfSteps left_out) {
     Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
     const RunsAsked asked{o.stack, left_out,
@@ -222,20 +248,39 @@ Validation validate_memory(const Options& o) {
                                  o.stack)};
 }
 
+Validation validate_energy(const Options& o) {
+  const std::string file = o.file.empty() ? measurements("energy.csv").string() : o.file;
+  const std::vector<EnergyRow> rows = read_energy_rows(file);
+  Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
+  JudgedEnergy judged = judge_energy(
+      rows, PublishedTimes::get(), [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); });
+  Validation v{
+      .subject = "energy",
+      .file = o.file.empty() ? "configs/measurements/energy.csv" : o.file,
+      .method =
+          "Watts of a GPU, at the input of its node or of the GPU alone. Every row is simulated as a user would, "
+          "without anything that its origin published. Power by state comes from the GPU's data sheet. Switches "
+          "between nodes, storage and the cooling of the room are in neither figure.",
+      .baseline = "the data sheet's power of the GPU",
+      .rows = std::move(judged.gpu_W),
+      .unit = kWatts};
+  if (!judged.token_J.empty()) v.apart.push_back({"joules_of_a_token", "Joules of a token", std::move(judged.token_J)});
+  return v;
+}
+
 struct Subject {
   Command command;
   std::shared_ptr<Options> options;
 };
 
 Subject add_subject(const Command& validate, const std::string& name, const std::string& help,
-                    Validation (*judge)(const Options&)) {
+                    Validation (*judge)(const Options&), const char* without_file = nullptr) {
   const Command command = validate.subcommand(name, help);
   auto o = std::make_shared<Options>();
-  const bool all = name == "runs";
-  const Word file = command.option("FILE", o->file,
-                                   fmt::format("Measurements (CSV, columns as in configs/measurements){}",
-                                               all ? "; none = all training runs there" : ""));
-  if (!all) file.required();
+  const std::string measured = "Measurements (CSV, columns as in configs/measurements)";
+  const Word file =
+      command.option("FILE", o->file, without_file ? fmt::format("{}; none = {}", measured, without_file) : measured);
+  if (!without_file) file.required();
   command.flag("--json", o->json, "Print one JSON document: a row a measurement, and a summary");
   command.runs([o, judge] {
     const Validation validation = judge(*o);
@@ -279,10 +324,15 @@ void add_validate(CLI::App& app) {
   const Subject runs = add_subject(command, "runs",
                                    "Step times of training runs\n"
                                    "Example: windtunnel validate runs configs/measurements/training_runs.csv",
-                                   validate_runs);
+                                   validate_runs, "all training runs there");
   add_stack(runs);
   add_fit_on_file(runs);
   runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
+  runs.command
+      .option("--anchors", runs.options->anchors,
+              "Known runs of a row's origin, model and GPU, as if they were a user's own; 0 = none")
+      .between(std::int64_t{0}, std::int64_t{100});
+  runs.command.option("--seed", runs.options->seed, "Draws the known runs");
   runs.command.option(
       "--write-errors", runs.options->write_errors,
       "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals come");
@@ -292,6 +342,10 @@ void add_validate(CLI::App& app) {
                         "Memory of training steps on the GPU with most of it\n"
                         "Example: windtunnel validate memory configs/measurements/training_runs.csv",
                         validate_memory));
+  add_subject(command, "energy",
+              "Power of a GPU at its node while a run trains, and joules of a token\n"
+              "Example: windtunnel validate energy",
+              validate_energy, "energy.csv there");
   add_validate_plans(command);
 }
 

@@ -19,7 +19,7 @@ struct ValueUnit {
   double scale = 1;  ///< from the JSON unit to the shown one
 };
 inline const ValueUnit kMicroseconds = {"s", "us", 1e6}, kSeconds = {"s", "s", 1},
-                       kBytes = {"bytes", "GiB", 1.0 / (1 << 30)};
+                       kBytes = {"bytes", "GiB", 1.0 / (1 << 30)}, kWatts = {"W", "W", 1};
 
 /// Rows that were judged in another way, or that measure something else.
 struct JudgedApart {
@@ -29,7 +29,7 @@ struct JudgedApart {
 };
 
 struct Validation {
-  std::string subject;  ///< "kernels", "collectives", "dispatches", "runs", "memory", "routing"
+  std::string subject;  ///< "kernels", "collectives", "dispatches", "runs", "memory", "routing", "energy"
   std::string file;
   std::string method;    ///< how rows are left out of the fit that predicts them, one sentence
   std::string baseline;  ///< "MFU is constant"

@@ -5,8 +5,11 @@
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/study_keys.hpp"
+#include "configs/files/study_prices.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/study_words.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/whatif/whatif_report.hpp"
 #include "reports/render/progress.hpp"
@@ -16,8 +19,9 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string study, output;
+  std::string study, measured, output;
   std::vector<std::string> set, sweep;
+  GivenPrices prices;
   bool json = false, allow_assumed = false;
 };
 
@@ -29,7 +33,8 @@ void what_if_command(const Options& o) {
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading inputs");
   const WhatIf result =
-      what_if(read_file(file, "a study file"), file.string(), settings, sweeps, o.allow_assumed, bar.of_parts());
+      what_if(with_measured(with_prices(read_file(file, "a study file"), o.prices, file.string()), o.measured),
+              file.string(), settings, sweeps, o.allow_assumed, bar.of_parts());
   bar.finish();
   std::vector<std::filesystem::path> files;
   if (!o.output.empty()) files = write_what_if(result, o.output);
@@ -64,7 +69,9 @@ void add_whatif(CLI::App& app) {
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("--set", o->set, "key=value, a dotted key of the study, cluster.* or model.*; may be repeated")
       .one_a_mention();
+  add_price_words(command, o->prices);
   command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
+  add_measured_word(command, o->measured);
   command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");

@@ -21,15 +21,21 @@ struct HostConstants {
 
 /// Number of things that a host issues.
 struct Launches {
-  double kernels = 0;   ///< two for a backward item: the gradients of rows and of weight
-  double routings = 0;  ///< of a layer's rows, in one direction
-  double calls = 0;     ///< blocking collectives
+  double kernels = 0;        ///< two for a backward item: the gradients of rows and of weight
+  double routings = 0;       ///< of a layer's rows, in forward or recompute
+  double routings_back = 0;  ///< the same in backward, where the numbers of rows are known
+  double calls = 0;          ///< blocking collectives
   void add(const std::vector<WorkItem>& work, double times = 1);
 };
 
+/// What the host does in each routing of a layer's rows.
+struct HostRouting {
+  bool waits = true;   ///< for the number of arriving rows
+  bool fused = false;  ///< StackSpec::fused_routing
+};
+
 /// Seconds in which the host issues these launches: 0 with full CUDA graphs, without the routing with partial graphs.
-/// `waits`: the host waits for the number of arriving rows in each routing.
-double launch_time_s(const Launches& launches, bool waits, CudaGraphs graphs, const HostConstants& host);
+double launch_time_s(const Launches& launches, HostRouting routing, CudaGraphs graphs, const HostConstants& host);
 
 /// Seconds until the GPU has done `gpu_s` of work that the host needs `launch_s` to issue.
 double issued_time_s(double gpu_s, double launch_s, const HostConstants& host);

@@ -90,7 +90,7 @@ CollectiveEstimate StackCost::row_exchange(CollectiveEstimate estimate, Dispatch
   if (nodes > 1)
     if (const auto message = times_.row_messages->of(dispatcher, machine_.transport))
       estimate = one_by_one(std::move(estimate), *message, row_bytes, machine_.nic_Bps);
-  estimate.efficiency /= use_.constants[dispatcher == Dispatcher::alltoall ? C::exchange : C::once_exchange];
+  estimate.efficiency /= use_.constants[sends_once(dispatcher) ? C::once_exchange : C::exchange];
   return estimate;
 }
 
@@ -103,8 +103,8 @@ double StackCost::launch_s(const Op& op, const Layout& layout) const {
   } else if (op.lane == Lane::compute) {
     launches.calls = 1;
   }
-  const bool waits = waits_for_rows(use_.traits.sync_points, layout.expert, layout.dispatcher);
-  return launch_time_s(launches, waits, layout.cuda_graphs, host);
+  const bool waits = waits_for_rows(use_.traits.sync_points, layout.expert, layout.dispatcher, layout.exchange_overlap);
+  return launch_time_s(launches, {waits, use_.traits.fused_routing}, layout.cuda_graphs, host);
 }
 
 double StackCost::issued_s(double gpu_s, double launch_s) const {

@@ -36,7 +36,8 @@ StepTraits traits_of(const StackSpec& stack, const std::string& gpu) {
           .grouped_products = stack.grouped_products,
           .factors = stack.step,
           .separate_reduce_group = stack.separate_reduce_group,
-          .sync_points = stack.sync_points};
+          .sync_points = stack.sync_points,
+          .fused_routing = stack.fused_routing};
 }
 
 HostConstants StepConstants::host() const {

@@ -62,6 +62,7 @@ struct StepTraits {
   std::map<std::string, double> factors = {};  ///< StackSpec::step
   bool separate_reduce_group = false;          ///< used by the replay only
   SyncPoints sync_points = SyncPoints::experts;
+  bool fused_routing = false;
 };
 
 /// Traits of a stack on a GPU. `gpu`: its name in a table or cluster file.

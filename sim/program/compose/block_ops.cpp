@@ -131,7 +131,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
 }
 
 Op BlockOps::combine(Direction direction, const LayerRecompute& recompute) const {
-  const Amount routed_rows = fixed(sizes_.own_tokens * as_double(model_.top_k));
+  const Amount routed_rows = fixed(sizes_.permuted);
   Op o = op("combine" + suffix(direction), Action::combine, direction);
   o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
             item(Kernel::add, direction, fixed(sizes_.own_tokens), {model_.d_model})};
@@ -185,23 +185,27 @@ Op BlockOps::head() const {
   const bool own_gradient = layout_.reduce_every_microbatch && !frozen();
   if (own_gradient) o.allocates.push_back({"head.gradient", fixed(padded(Group::head) * 4)});
   // Moments: product, loss and its gradient; then the gradients of weight and input. The weight's gradient is allocated
-  // only in the second moment. Our trainer uses one buffer of logits for both.
+  // only in the second moment. Our trainer uses one buffer of logits for both, and has given it back in the norm's
+  // backward.
   const double weight_gradient = own_gradient ? padded(Group::head) * 4 : 0;
   const bool in_turn = options_.memory.losses_in_turn;
   const double more = losses() - 1;
-  const double others = in_turn ? 0 : more * sizes_.logits;  // the other losses' logits, kept from forward to backward
+  // What modules read of the embedding has its gradient after the losses where these are in turn.
+  const bool modules_read = m.mtp_layers > 0 && !m.tied;
+  const double embedding_gradient = modules_read && layout_.reduce_every_microbatch ? padded(Group::embedding) * 4 : 0;
+  // The other losses' logits, kept from forward to backward.
+  const double others = in_turn ? -embedding_gradient : more * sizes_.logits;
   // With the loss in pieces, the second piece's logits are made while the first one's weight gradient is held.
   const double first_piece = sizes_.chunked_loss ? sizes_.head_weight : -weight_gradient;
   o.transient = {fixed(sizes_.logits + sizes_.x + first_piece + others),
                  fixed(sizes_.logit_gradient + sizes_.x +
-                       std::max(sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
+                       std::max(in_turn ? 0 : sizes_.x, sizes_.weight_gradient_added * sizes_.head_weight) + others)};
   o.frees = {{"head.weights"}, {"block.output", 0, static_cast<int>(model_.blocks()) - 1}};
   // Gradients of the hidden states that the modules read. The modules' backward passes add to these gradients.
   if (in_turn && m.mtp_layers > 0 && !apart) o.allocates.push_back({"hidden.gradients", fixed(more * sizes_.x)});
-  if (m.mtp_layers == 0 || m.tied) return o;
+  if (!modules_read) return o;
   o.frees.push_back({"embedding.weights"});  // the modules have read these weights; their gradient is allocated below
-  if (layout_.reduce_every_microbatch)
-    o.allocates.push_back({"embedding.gradient", fixed(padded(Group::embedding) * 4)});
+  if (layout_.reduce_every_microbatch) o.allocates.push_back({"embedding.gradient", fixed(embedding_gradient)});
   return o;
 }
 

@@ -39,7 +39,8 @@ class BlockOps : public OpFactory {
   std::string rows_ready(Direction direction) const {
     return (cut_experts() ? "rows.scatter" : "experts") + suffix(direction);
   }
-  Op all_to_all(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
+  /// An exchange of rows over the expert axis, or of their numbers. `sent`: bytes that the rank sends by all-to-all.
+  Op exchange(const std::string& name, Action action, Direction direction, Amount sent, std::vector<Ref> waits) const;
   Op combine(Direction direction, const LayerRecompute& recompute) const;
   Op ffn(Direction direction, const LayerRecompute& recompute) const;
   Op experts(Direction direction, const LayerRecompute& recompute) const;

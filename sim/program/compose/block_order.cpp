@@ -4,15 +4,26 @@
 
 namespace wt {
 
-Op BlockOps::all_to_all(const std::string& name, Action action, Direction direction, Amount sent,
-                        std::vector<Ref> waits) const {
+Op BlockOps::exchange(const std::string& name, Action action, Direction direction, Amount sent,
+                      std::vector<Ref> waits) const {
   Op o = op(name + suffix(direction), action, direction);
+  o.waits = std::move(waits);
+  if (layout_.dispatcher == Dispatcher::allgather && action != Action::exchange_counts) {
+    const bool to_experts = (action == Action::dispatch) == (direction != Direction::backward);
+    const double tokens = sizes_.x * as_double(layout_.expert);
+    collective(o, to_experts ? OpKind::all_gather : OpKind::reduce_scatter, Axis::expert, fixed(tokens));
+    o.transient = {fixed(tokens)};
+    return o;
+  }
   collective(o, OpKind::all_to_all, Axis::expert, sent);
   if (action != Action::exchange_counts) {
     o.collective.row_bytes = sizes_.x / sizes_.own_tokens;
-    if (layout_.dispatcher != Dispatcher::alltoall) o.collective.rows_of_token = model_.top_k;
+    if (sends_once(layout_.dispatcher)) o.collective.rows_of_token = model_.top_k;
+    // Under sequence parallelism the tensor group shares the rows that are counted.
+    if (model_.router.drops() && sent.per_row == 0)
+      o.collective.kept_row_bytes =
+          o.collective.row_bytes * (layout_.whole_experts ? 1 : sizes_.own_tokens / sizes_.tokens);
   }
-  o.waits = std::move(waits);
   return o;
 }
 
@@ -37,10 +48,10 @@ void BlockOps::add_behind_attention(Nodes& out, Direction direction, const Layer
   const std::string s = suffix(direction), ready = chosen(direction, recompute);
   if (!local) {
     if (direction == Direction::forward)
-      out.push_back(all_to_all("counts", Action::exchange_counts, direction,
-                               fixed(8 * as_double(layout_.slots(model_))), {{ready}}));
-    Op dispatch = all_to_all("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
-                             {{direction == Direction::forward ? "counts" + s : ready}});
+      out.push_back(exchange("counts", Action::exchange_counts, direction, fixed(8 * as_double(layout_.slots(model_))),
+                             {{ready}}));
+    Op dispatch = exchange("dispatch", Action::dispatch, direction, fixed(sizes_.routed),
+                           {{direction == Direction::forward ? "counts" + s : ready}});
     dispatch.allocates = {{"received.rows", sent_rows()}};
     if (direction == Direction::forward) dispatch.allocates.push_back({"row.orders", sizes_.row_orders});
     dispatch.frees = {{"routed.rows"}};
@@ -50,7 +61,7 @@ void BlockOps::add_behind_attention(Nodes& out, Direction direction, const Layer
   if (!moe()) return;
   add_experts(out, direction, recompute);
   if (!local) {
-    Op collect = all_to_all("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
+    Op collect = exchange("collect", Action::collect, direction, sent_rows(), {{rows_ready(direction)}});
     collect.allocates = {{"collected.rows", fixed(sizes_.routed)}};
     collect.frees = {{cut_experts() ? "own.expert.output" : "expert.output"}};
     out.push_back(collect);
@@ -69,7 +80,7 @@ void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& recompute) con
   }
   out.push_back(combine(Direction::backward, recompute));
   if (remote()) {
-    Op collect = all_to_all("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
+    Op collect = exchange("collect", Action::collect, Direction::backward, fixed(sizes_.routed), {{"combine.bwd"}});
     collect.allocates = {{"expert.output.gradient", sent_rows()}};
     collect.frees = {{"collected.rows.gradient"}};
     out.push_back(collect);
@@ -84,7 +95,7 @@ void BlockOps::add_ffn_backward(Nodes& out, const LayerRecompute& recompute) con
 void BlockOps::add_dispatch_backward(Nodes& out) const {
   if (!remote()) return;
   Op dispatch =
-      all_to_all("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
+      exchange("dispatch", Action::dispatch, Direction::backward, sent_rows(), {{rows_ready(Direction::backward)}});
   dispatch.allocates = {{"routed.rows.gradient", fixed(sizes_.routed)}};
   dispatch.frees = {{cut_experts() ? "own.expert.input.gradient" : "expert.input.gradient"}};
   out.push_back(dispatch);

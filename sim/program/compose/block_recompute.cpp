@@ -50,8 +50,7 @@ std::vector<WorkItem> BlockOps::router_work(Direction direction) const {
   std::vector<WorkItem> work{scores};
   if (model_.ffn_bias) add_bias(work, direction, tokens, model_.experts);
   work.push_back(item(Kernel::router, direction, tokens, {model_.experts, model_.top_k}));
-  work.push_back(
-      item(Kernel::permute, direction, fixed(sizes_.own_tokens * as_double(model_.top_k)), {model_.d_model}));
+  work.push_back(item(Kernel::permute, direction, fixed(sizes_.permuted), {model_.d_model}));
   return work;
 }
 

@@ -5,6 +5,7 @@
 #include "configs/base/error.hpp"
 #include "configs/files/microbatches.hpp"
 #include "configs/files/run.hpp"
+#include "sim/program/compose/activation_copies.hpp"
 #include "sim/program/compose/collective_copies.hpp"
 #include "sim/program/compose/pipeline.hpp"
 #include "sim/program/compose/schedule_microbatches.hpp"
@@ -60,10 +61,11 @@ class Builder : private StepBuilder {
     // Weights whose masters are on other replicas or in host memory.
     if (const double apart = state_sharded() ? 1 : options_.offload_fraction; apart > 0)
       program_.resident.push_back({"weight shards", fixed(sizes_.word * shards * apart)});
-    program_.resident.push_back({"gathered slots",
-                                 fixed(slots(weight_slots(model_, layout_)) * sizes_.word *
-                                       share_of_compute(options_.precisions.gathered_weights)),
-                                 layout_.reshard_after_forward});
+    program_.resident.push_back(
+        {"gathered slots",
+         fixed(slots(layout_.reshard_after_forward && !overlap() ? 1 : weight_slots(model_, layout_)) * sizes_.word *
+               share_of_compute(options_.precisions.gathered_weights)),
+         layout_.reshard_after_forward});
     if (!frozen())
       program_.resident.push_back(
           {"gradient slots", fixed(slots(gradient_slots(model_, layout_)) * 4), layout_.reduce_every_microbatch});
@@ -82,21 +84,48 @@ class Builder : private StepBuilder {
     return sum;
   }
 
-  /// Body of the forward layer loop. It prefetches the next layer, or from the last layer the head.
+  /// MemoryFacts::gathers_overlap.
+  bool overlap() const { return options_.memory.gathers_overlap; }
+  /// The layer's groups in the order of their gathers. If computation waits for all, it waits for the last one.
+  std::vector<Group> gathered_groups(int layer) const {
+    std::vector<Group> out = block_groups(layer);
+    if (!overlap()) std::ranges::reverse(out);
+    return out;
+  }
+
+  /// Body of the forward layer loop. It gathers the next layer, or from the last layer the head.
   Nodes forward_layer(int layer, bool first_microbatch) const {
     Nodes out;
+    if (!overlap()) blocks(layer).add_block(out, Direction::forward, recompute_of(layer));
     if (layer < program_.layers - 1) {
-      const std::string before = blocks(std::max(0, layer - 1)).last(Direction::forward);
-      for (Group group : block_groups(layer + 1))
-        out.push_back(groups(layer + 1).unshard(group, Direction::forward, {{before, -1}}, 1, first_microbatch));
+      const Ref free{blocks(std::max(0, layer - (overlap() ? 1 : 0))).last(Direction::forward), overlap() ? -1 : 0};
+      for (Group group : gathered_groups(layer + 1))
+        out.push_back(groups(layer + 1).unshard(group, Direction::forward, {free}, 1, first_microbatch));
       if (first_microbatch)
         for (Group group : {Group::dense, Group::expert})
           groups(std::min(layer + 2, program_.layers - 1)).add_refresh(out, group, 2);
     } else if (!model_.tied) {
       groups().add_head_unshard(out, first_microbatch);
     }
-    blocks(layer).add_block(out, Direction::forward, recompute_of(layer));
+    if (overlap()) blocks(layer).add_block(out, Direction::forward, recompute_of(layer));
+    if (offloads(layer)) activation_copies(layer).add_to_host(out);
+    if (layout_.offload_activations) wait_in(out, ActivationCopies::before_forward());
     return out;
+  }
+
+  /// The last layer's activations stay, because backward begins with them.
+  bool offloads(int layer) const { return layout_.offload_activations && layer >= 0 && layer < program_.layers - 1; }
+  ActivationCopies activation_copies(int layer) const {
+    return {model_, layout_, options_, layer, expert_rank_, recompute_of(layer)};
+  }
+
+  /// The body's first computation waits for these, too.
+  static void wait_in(Nodes& body, const std::vector<Ref>& more) {
+    for (Op& o : ops_of(body))
+      if (o.lane == Lane::compute) {
+        o.waits.insert(o.waits.end(), more.begin(), more.end());
+        return;
+      }
   }
 
   /// Body of the backward layer loop. The last layer still has its weights from the forward pass.
@@ -114,10 +143,15 @@ class Builder : private StepBuilder {
         kept.waits = {{unshard_name(group, Direction::forward)}};
         out.push_back(kept);
       }
-    if (layer > 0 && gathers)
-      for (Group group : block_groups(layer - 1))
-        out.push_back(groups(layer - 1).unshard(
-            group, Direction::backward, {is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}}, -1));
+    const auto gather_next = [&](const std::vector<Ref>& waits) {
+      if (layer > 0 && gathers)
+        for (Group group : gathered_groups(layer - 1))
+          out.push_back(groups(layer - 1).unshard(group, Direction::backward, waits, -1));
+    };
+    if (offloads(layer - 1))
+      activation_copies(layer - 1).add_from_host(out,
+                                                 is_last ? std::vector<Ref>{} : std::vector<Ref>{{layer_end(), 1}});
+    if (overlap()) gather_next({is_last ? Ref{block.last(Direction::forward)} : Ref{layer_end(), 1}});
     if (recompute.block) block.add_block(out, Direction::recompute, recompute);
     block.add_ffn_backward(out, recompute);
     if (reduces) {
@@ -125,17 +159,24 @@ class Builder : private StepBuilder {
         groups(layer + 1).add_accumulate(out, Group::expert, 1, last_microbatch);
       else if (!model_.tied)
         groups().add_accumulate(out, Group::head, 0, last_microbatch);
-      if (!copies()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
+      if (!copies() && overlap()) groups(layer).add_reduce(out, Group::expert, {{"experts.bwd"}});
     }
     block.add_dispatch_backward(out);
     if (reduces) groups(layer).add_copy_exchange(out);  // after the experts' rows, because attention waits for these
     if (recompute.attention) block.add_attention(out, Direction::recompute, recompute);
     block.add_attention(out, Direction::backward, recompute);
-    if (!reduces) return out;
-    groups(layer).add_copy_sum(out);
-    if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
-    if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
-    groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
+    if (reduces) {
+      groups(layer).add_copy_sum(out);
+      if (copies()) groups(layer).add_reduce(out, Group::expert, {{"copies.sum"}});
+      if (!copies() && !overlap()) groups(layer).add_reduce(out, Group::expert, {{layer_end()}});
+      if (!is_last) groups(layer + 1).add_accumulate(out, Group::dense, 1, last_microbatch);
+      groups(layer).add_reduce(out, Group::dense, {{layer_end()}});
+      if (!overlap() && !is_last && !frozen())
+        for (const Group group : block_groups(layer + 1))
+          if (sharded(group)) wait_in(out, {{to_string(group) + ".reduce", 1}});
+    }
+    if (!overlap()) gather_next({{layer_end()}});
+    if (offloads(layer)) wait_in(out, ActivationCopies::before_backward());
     return out;
   }
 
@@ -161,7 +202,7 @@ class Builder : private StepBuilder {
     }
     const std::vector<Ref> free{{layer_end(), 0, 0, -1}};
     Nodes first;
-    for (Group group : block_groups(0))
+    for (Group group : gathered_groups(0))
       first.push_back(groups().unshard(group, Direction::forward, free, 0, first_microbatch));
     out.push_back(loop(Loop::Index::layer, 0, 0, first));
     blocks(0).add_embed(out, Direction::forward);
@@ -204,6 +245,7 @@ ProgramOptions program_options(const RunSpec& run, const Microbatches& sequences
   if (run.pure_reduction) options.gradient_bytes = 2;
   options.loss_chunks = run.loss_chunks;
   options.optimizer = run.optimizer.kind;
+  options.orthogonalize_everywhere = run.optimizer.orthogonalize_everywhere;
   options.offload_fraction = run.optimizer.offload_fraction;
   if (run.lora) options.lora = adapter_shape(run.model, *run.lora);
   return options;
@@ -288,6 +330,7 @@ void scale_traffic(Op& op, const ProgramOptions& options) {
     share *= options.gradient_bytes / 4;
   op.collective.bytes.fixed *= share;
   op.collective.bytes.per_row *= share;
+  op.collective.kept_row_bytes *= share;
 }
 
 }  // namespace
@@ -317,6 +360,11 @@ std::vector<Program> build_stages(const ModelSpec& model, const Layout& layout, 
         layout.name(), options.last_microbatch, layout.microbatch);
   const bool resident = resident_weights(layout, options);
   if (resident) check_resident(layout, options);
+  if (layout.offload_activations && resident)
+    throw_usage(
+        "layout {}: found activation_cpu_offload where weights stay, needs reshard_after_forward or gradients "
+        "reduced every microbatch",
+        layout.name());
   if (layout.exchange_overlap && !resident)
     throw_usage(
         "layout {}: overlap_expert_exchange where the stack gathers weights anew; needs a stack that keeps them "

@@ -26,12 +26,13 @@ struct ProgramOptions {
   double tensor_traffic = 1;         ///< share of a tensor group's collectives that the stack does not avoid
   MemoryFacts memory = {};           ///< what the stack keeps, and how it holds weights and gradients
   bool materialised_scores = false;  ///< attention without a fused kernel keeps its scores
-  std::optional<std::int64_t> loss_chunks = {};  ///< in place of the stack's
+  std::optional<std::int64_t> loss_chunks = {};  ///< in place of `memory`'s
   OptimizerKind optimizer = OptimizerKind::adamw;
-  double offload_fraction = 0;         ///< share of the optimizer's state in host memory
-  std::int64_t step_microbatches = 0;  ///< microbatches of the step, if the program has only the first ones; 0 = the
-                                       ///< same number
-  Precisions precisions = {};          ///< for what is sent and kept; times use those of products
+  bool orthogonalize_everywhere = false;  ///< OptimizerSpec::orthogonalize_everywhere
+  double offload_fraction = 0;            ///< share of the optimizer's state in host memory
+  std::int64_t step_microbatches = 0;     ///< microbatches of the step, if the program has only the first ones; 0 = the
+                                          ///< same number
+  Precisions precisions = {};             ///< for what is sent and kept; times use those of products
   /// Only these adapters are trained: the model's weights are frozen and have no gradients and no moments.
   std::optional<AdapterShape> lora = {};
   bool frozen() const { return lora.has_value(); }

@@ -47,6 +47,13 @@ struct Sizes::Block {
   double gate_forward() const { return fp32_gate ? (half ? 12 : 4) : 0; }
   /// up times the gradient, the gate's gradient, and such copies of gate, up and gradient.
   double gate_backward() const { return fp32_gate ? (half ? 20 : 8) : 0; }
+  /// The most rows of these tokens that the experts accept, or with padding compute.
+  double kept_rows(double of_tokens) const {
+    const double all = of_tokens * top_k;
+    if (!moe || !model.router.drops()) return all;
+    const double most = as_double(model.experts * model.router.capacity(static_cast<std::int64_t>(all), model.experts));
+    return model.router.padded ? most : std::min(all, most);
+  }
 };
 
 Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions& options, std::int64_t layer) {
@@ -71,9 +78,11 @@ Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions&
 }
 
 void Sizes::router_sizes(const Block& b) {
-  routed = own_tokens * b.top_k * b.d * word;
-  routing = own_tokens * b.top_k * (8 + 4 + 8 + 8);
-  probabilities = b.moe ? own_tokens * as_double(b.model.experts) * 4 * (b.model.router.z_loss_weight > 0 ? 2 : 1) : 0;
+  const RouterSpec& router = b.model.router;
+  permuted = b.kept_rows(own_tokens);
+  routed = b.layout.dispatcher == Dispatcher::allgather ? x : permuted * b.d * word;
+  routing = own_tokens * b.top_k * (8 + 4 + 8 + 8 + (router.drops() ? 1 : 0));
+  probabilities = b.moe ? own_tokens * as_double(b.model.experts) * 4 * (router.z_loss_weight > 0 ? 2 : 1) : 0;
 }
 
 double Sizes::query_key_value_sizes(const Block& b) {
@@ -181,7 +190,7 @@ void Sizes::norm_sizes(const Block& b) {
 
 void Sizes::expert_sizes(const Block& b) {
   const double ffn = as_double(b.model.ffn);
-  rows = b.layout.expert == 1 ? Amount{(b.layout.whole_experts ? own_tokens : tokens) * b.top_k, 0}
+  rows = b.layout.expert == 1 ? Amount{b.kept_rows(b.layout.whole_experts ? own_tokens : tokens), 0}
                               : Amount{0, b.moe ? 1.0 : 0.0};
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
   if (b.layout.expert > 1 && b.moe) row_orders = {0, 16};
@@ -204,13 +213,12 @@ void Sizes::expert_sizes(const Block& b) {
 
 void Sizes::head_sizes(const Block& b) {
   const double vocab = as_double(b.model.vocab);
-  const std::int64_t pieces =
-      b.facts.loss_chunks == kLigerChunks
-          ? liger_chunks(static_cast<std::int64_t>(tokens), b.model.vocab, b.model.d_model)
-          : std::min<std::int64_t>(b.facts.loss_chunks, std::max<std::int64_t>(1, static_cast<std::int64_t>(tokens)));
-  chunked_loss = pieces > 1;
-  logits = tokens * vocab * std::max(word, b.facts.logit_bytes) / as_double(pieces);
-  logit_gradient = tokens * vocab * word / as_double(pieces);
+  const auto all = static_cast<std::int64_t>(tokens);
+  const std::int64_t piece =
+      loss_piece_tokens(b.options.loss_chunks.value_or(b.facts.loss_chunks), all, b.model.vocab, b.model.d_model);
+  chunked_loss = piece < all;
+  logits = as_double(piece) * vocab * std::max(word, b.facts.logit_bytes);
+  logit_gradient = as_double(piece) * vocab * word;
   head_weight = vocab * b.d * word;
 }
 

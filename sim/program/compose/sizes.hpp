@@ -18,10 +18,13 @@ struct Sizes {
   double own_tokens;     ///< tokens whose norms and residuals this rank computes: tokens / tensor under sequence
                          ///< parallelism
   double word;           ///< bytes of a compute element
-  Amount rows;           ///< expert rows of this rank: tokens * top_k if the expert axis is 1, otherwise a symbol
+  Amount rows;           ///< expert rows of this rank: tokens * top_k, or the most within the experts' capacity, if the
+                         ///< expert axis is 1, otherwise a symbol
   double x;              ///< one (own_tokens, d_model) activation
   double whole_x;        ///< (tokens, d_model)
-  double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect
+  double permuted;       ///< own rows that are sorted, and added to their tokens: within the experts' capacity
+  double routed;         ///< (own_tokens * top_k, d_model): permuted rows, before dispatch and after collect; the most
+                         ///< of them within the experts' capacity; under allgather each token once
   double attention;      ///< saved by attention besides its input: norms' statistics, q, k, v, output, `core`,
                          ///< residual, probabilities, dropout masks
   double normed;         ///< saved by attention unless norms are recomputed: normalised activations
@@ -58,9 +61,9 @@ struct Sizes {
   Amount experts_saved;         ///< inputs of the second product and of the activation
   Amount experts_output_saved;  ///< like ffn_output_saved
   Amount experts_activation;    ///< the part of `experts_saved` after the first product
-  double logits;                ///< (tokens, vocab) with copies and gradients
+  double logits;                ///< (tokens of a piece, vocab) with copies and gradients (loss_piece_tokens)
   double logit_gradient;        ///< like `logits`, in the compute type
-  bool chunked_loss;            ///< `logits` are those of one piece of the tokens (MemoryFacts::loss_chunks)
+  bool chunked_loss;            ///< there are several pieces
   double
       head_weight;  ///< gradient temporary of the output projection; 0, like the next three, if products add in place
   double expert_gate_up_weight;  ///< gradient temporary (compute type) of this rank's gate and up weights

@@ -95,7 +95,7 @@ class StepBuilder : protected OpFactory {
   /// Elements of Muon's matrices whose momenta this rank keeps, without padding.
   double muon_states() const;
   /// Gathers the group's matrices of this rank's layers, in bf16, over the ranks that share their momenta, then runs
-  /// five iterations on the owner's share of them.
+  /// five iterations on the owner's share of them, or on all of them.
   void add_muon(Group group, const std::string& after, std::vector<std::string>& done);
   void add_offload(double states, const std::string& after);
 };

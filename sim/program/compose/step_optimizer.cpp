@@ -59,8 +59,8 @@ void StepBuilder::add_muon(Group group, const std::string& after, std::vector<st
       matrices += each.count, elements += each.elements();
     }
   if (matrices == 0) return;
-  // A matrix has one owner. If there are more ranks than matrices, the other ranks own none and wait.
-  const double owners = std::min(matrices, sharing_ranks(layout_, group));
+  // If there are more ranks than matrices, the other ranks own none and wait.
+  const double owners = options_.orthogonalize_everywhere ? 1 : std::min(matrices, sharing_ranks(layout_, group));
   const double owned_bytes = 2 * elements / owners;
   const std::string name = "muon." + to_string(group);
   std::string gathered = after;

@@ -18,7 +18,9 @@ double step_memory(const RunSpec& run) {
   options.microbatches = std::min(options.microbatches, microbatches_to_peak(run.layout));
   options.last_microbatch = 0;  // a smaller last one needs less memory
   constexpr double kOverBalance = 2;
-  const double rows = kOverBalance * as_double(run.tokens_per_microbatch() * run.model.top_k);
+  const std::int64_t balanced = run.tokens_per_microbatch() * run.model.top_k, experts = run.model.experts;
+  const double rows =
+      std::min(kOverBalance * as_double(balanced), as_double(experts * run.model.router.capacity(balanced, experts)));
   return live_memory(build_program_set(run.model, run.layout, options), [rows](int, int) { return rows; }).peak();
 }
 

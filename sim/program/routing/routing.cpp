@@ -86,6 +86,36 @@ Microbatches rows_of(const ModelSpec& model, const Microbatches& tokens) {
   return {tokens.count, tokens.each * model.top_k, tokens.last * model.top_k};
 }
 
+/// Another source's counts without the rows beyond the experts' capacity, and filled up to it if the router pads.
+class WithinCapacity : public RoutingSource {
+ public:
+  WithinCapacity(std::unique_ptr<RoutingSource> all, const ModelSpec& model, const Microbatches& rows)
+      : all_(std::move(all)), router_(model.router), rows_(rows) {}
+  std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
+                             std::int64_t rank) const override {
+    std::vector<double> out = all_->counts(step, microbatch, layer, rank);
+    const auto most =
+        static_cast<double>(router_.capacity(rows_.of(microbatch), static_cast<std::int64_t>(out.size())));
+    for (double& rows : out) rows = router_.padded ? most : std::min(rows, most);
+    return out;
+  }
+  bool same_in_every_microbatch() const override { return all_->same_in_every_microbatch(); }
+  bool same_on_every_rank() const override { return all_->same_on_every_rank(); }
+  std::vector<std::int64_t> recorded_steps() const override { return all_->recorded_steps(); }
+  std::string description() const override { return all_->description(); }
+
+ private:
+  std::unique_ptr<RoutingSource> all_;
+  RouterSpec router_;
+  Microbatches rows_;
+};
+
+std::unique_ptr<RoutingSource> within_capacity(std::unique_ptr<RoutingSource> all, const ModelSpec& model,
+                                               const Microbatches& tokens) {
+  if (!model.router.drops()) return all;
+  return std::make_unique<WithinCapacity>(std::move(all), model, rows_of(model, tokens));
+}
+
 /// Reads a CSV with a header line into rows of cells; '#' starts a comment line.
 std::vector<std::vector<std::string>> read_cells(const std::filesystem::path& csv) {
   std::ifstream in(csv);
@@ -117,7 +147,8 @@ double to_number(const std::string& cell, const std::filesystem::path& csv, std:
 
 std::unique_ptr<RoutingSource> balanced_routing(const ModelSpec& model, const Microbatches& tokens) {
   const std::vector<std::vector<double>> even{std::vector<double>(static_cast<std::size_t>(model.experts), 1.0)};
-  return std::make_unique<Histogram>(even, rows_of(model, tokens), "balanced (assumed)");
+  return within_capacity(std::make_unique<Histogram>(even, rows_of(model, tokens), "balanced (assumed)"), model,
+                         tokens);
 }
 
 std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const Microbatches& tokens,
@@ -127,7 +158,8 @@ std::unique_ptr<RoutingSource> histogram_routing(const ModelSpec& model, const M
     if (static_cast<std::int64_t>(row.size()) != model.experts)
       throw_usage("routing histogram: found {} experts a layer, the model has {}; use a recording of the same model",
                   row.size(), model.experts);
-  return std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description), kept);
+  return within_capacity(std::make_unique<Histogram>(shares, rows_of(model, tokens), std::move(description), kept),
+                         model, tokens);
 }
 
 std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv, std::int64_t experts) {
@@ -181,8 +213,9 @@ std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv
     shares.resize(experts, 0.0);
     for (std::size_t e = 0; e < experts; ++e) shares[e] += counts[e];
   }
-  return std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens),
-                                     "recorded in " + csv.filename().string());
+  return within_capacity(std::make_unique<Recording>(std::move(exact), std::move(steps), rows_of(model, tokens),
+                                                     "recorded in " + csv.filename().string()),
+                         model, tokens);
 }
 
 std::vector<std::int64_t> whole_rows(const std::vector<double>& counts, std::int64_t tokens) {

@@ -17,8 +17,8 @@ class RoutingSource {
  public:
   virtual ~RoutingSource() = default;
   /// Rows that a source rank sends to each logical expert in this step, microbatch and layer. They sum to tokens *
-  /// top_k of the microbatch, minus rows dropped by a capacity (if only totals are known, in the mean over ranks:
-  /// rank_totals.hpp).
+  /// top_k of the microbatch, minus rows dropped by a capacity, the model's or the loads' (if only totals are known, in
+  /// the mean over ranks: rank_totals.hpp).
   virtual std::vector<double> counts(std::int64_t step, std::int64_t microbatch, std::int64_t layer,
                                      std::int64_t source_rank) const = 0;
   /// Whether a step's microbatches with the same number of tokens are routed alike.
@@ -47,9 +47,10 @@ std::vector<std::vector<double>> read_histogram(const std::filesystem::path& csv
 /// The trainer records this many steps at the end of a run.
 inline constexpr std::int64_t kRecordedSteps = 64;
 
-/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert) of the same model. A
-/// (step, microbatch, layer, rank) recorded with the same number of tokens is returned exactly. For another layout or
-/// batch, the shares of the nearest recorded (step, layer) are summed over ranks and scaled.
+/// The trainer's recording (routing.csv: step, microbatch, layer, rank, then one count per expert of the rows that
+/// chose it, those dropped afterwards among them) of the same model. A (step, microbatch, layer, rank) recorded with
+/// the same number of tokens is returned exactly. For another layout or batch, the shares of the nearest recorded
+/// (step, layer) are summed over ranks and scaled.
 std::unique_ptr<RoutingSource> recorded_routing(const std::filesystem::path& csv, const ModelSpec& model,
                                                 const Microbatches& tokens);
 

@@ -1,0 +1,27 @@
+// Steps of a user's own job, for --measured:
+//
+//   steps:
+//   - run: run.yaml               the run file of the job, as it ran; relative to this file, or a preset
+//     cluster: cluster.yaml       where it ran; default: the command's cluster
+//     tokens_per_s_per_gpu: 6514  or step_s
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "configs/files/cluster.hpp"
+#include "configs/files/run.hpp"
+
+namespace wt {
+
+struct MeasuredStep {
+  std::string run_file;  ///< as written
+  RunSpec run;
+  ClusterSpec cluster;
+  double step_s = 0;
+};
+
+/// Throws Error{usage} where a file or key is wrong, or the list is empty.
+std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file, const ClusterSpec& cluster);
+
+}  // namespace wt

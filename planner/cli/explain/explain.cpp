@@ -1,0 +1,180 @@
+// windtunnel explain: a job's own log beside the prediction of the same job.
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "configs/base/atomic_file.hpp"
+#include "configs/base/error.hpp"
+#include "configs/base/json_reader.hpp"
+#include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
+#include "configs/files/peak_flops.hpp"
+#include "planner/cli/explain/explain_report.hpp"
+#include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
+#include "planner/cli/parts/words.hpp"
+#include "planner/recipes/recipe.hpp"
+#include "reports/render/progress.hpp"
+#include "reports/render/write.hpp"
+#include "sim/cost/published_constants.hpp"
+
+namespace wt {
+namespace {
+
+struct Options {
+  std::string job, log, trace, format, model, cluster, stack, output;
+  std::vector<std::string> routing;
+  std::optional<std::int64_t> gpus;
+  bool json = false;
+};
+
+/// The stack that runs a trainer's own files.
+std::string stack_of(RecipeFormat format) {
+  switch (format) {
+    case RecipeFormat::torchtitan:
+      return "torchtitan";
+    case RecipeFormat::megatron_core:
+      return "megatron-core";
+    case RecipeFormat::megatron_bridge:
+      return "megatron-bridge";
+    case RecipeFormat::automodel:
+      return "automodel";
+    case RecipeFormat::llm_foundry:
+      return "llm-foundry";
+    case RecipeFormat::windtunnel:
+      break;
+  }
+  return "";
+}
+
+ImportedRun read_job(const Options& o, const std::filesystem::path& file) {
+  RecipeSource source;
+  if (!o.format.empty()) source.format = recipe_format_from_string(o.format, "--from");
+  source.model = o.model;
+  source.gpus = o.gpus.value_or(0);
+  ImportedRun job =
+      import_run(read_file(file, "a run file, or a TOML, YAML or shell file of a trainer"), file.string(), source);
+  if (job.format == RecipeFormat::windtunnel) job.run = read_run(file);
+  return job;
+}
+
+/// As a JSON string, which YAML reads, too; bytes that are not UTF-8 are replaced.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// For --measured: the run as it was read, and its median step.
+std::vector<std::filesystem::path> write_evidence(const ExplainedJob& job, const std::filesystem::path& folder,
+                                                  const std::string& cluster) {
+  const std::filesystem::path run = folder / "run.yaml", steps = folder / "measured.yaml";
+  write_file_atomically(run, run_to_yaml(job.predicted.run) + "\n");
+  std::error_code none;
+  const bool file = std::filesystem::is_regular_file(cluster, none);
+  write_file_atomically(
+      steps, fmt::format("# From {}: the median of {} logged windows, steps {} to {}.\n"
+                         "steps:\n- run: run.yaml\n  cluster: {}\n  step_s: {:.6g}\n",
+                         quoted(std::filesystem::path(job.log_file).filename().string()), job.measured.windows,
+                         job.measured.first, job.measured.last,
+                         quoted(file ? std::filesystem::absolute(cluster).string() : cluster), job.measured.step_s));
+  return {run, steps};
+}
+
+/// Of whole steps: marked by the profiler, or as long as the log's. A profiler slows a step down. Throws Error{usage}
+/// where the trace is of other steps than the log's: it is another job's.
+TracedStep read_trace(const std::string& file, const SteadySteps& measured) {
+  constexpr double kLeast = 0.7, kMost = 1.6;
+  TracedStep trace = traced_step(read_json(file), file);
+  if (trace.steps == 0) trace.steps = std::llround(trace.span_s / measured.step_s);
+  const double ratio = trace.steps > 0 ? trace.span_s / static_cast<double>(trace.steps) / measured.step_s : 0;
+  if (ratio < kLeast || ratio > kMost)
+    throw_usage(
+        "{}: found {:.3g} s of kernels in {}, and a step of the log takes {:.3g} s; needs a trace of whole steps "
+        "of this job",
+        file, trace.span_s, counted(trace.steps, "step"), measured.step_s);
+  return trace;
+}
+
+/// What no GPU can do is of another job, or in other units.
+void check_plausible(const SteadySteps& measured, const RunSpec& run, const ClusterSpec& cluster,
+                     const std::string& log_file) {
+  const auto peak = mean_peak_flops(cluster, run.layout.world());
+  const double mfu = peak ? run.flops_per_token() * run.tokens_per_s_per_gpu(measured.step_s) / *peak : 0;
+  if (mfu > 1)
+    throw_usage("{}: found {:.3g} s a step, which would be an MFU of {:.0f} % on {}; needs the log of this job",
+                log_file, measured.step_s, 100 * mfu, cluster.name);
+  if (measured.memory_bytes.value_or(0) > 1.05 * cluster.memory_bytes)  // GB or GiB
+    throw_usage("{}: found {} on a GPU, which has {}; needs the log of a job on {}", log_file,
+                format_bytes(*measured.memory_bytes), format_bytes(cluster.memory_bytes), cluster.name);
+}
+
+void explain(const Options& o) {
+  const std::filesystem::path file = find_config("runs", o.job);
+  const ImportedRun imported = read_job(o, file);
+  SimulateQuestion question{.run = imported.run,
+                            .run_file = o.job,
+                            .cluster = read_cluster(o.cluster),
+                            .sources = {.stack = o.stack.empty() ? stack_of(imported.format) : o.stack},
+                            .routing = o.routing,
+                            .measured = {}};
+  if (question.cluster.shared_cores())
+    throw_usage(
+        "--cluster: found {}, whose ranks share cores; needs a cluster of GPUs. On cores, compare says how far "
+        "a prediction is off",
+        o.cluster);
+  if (!o.output.empty()) make_folder(o.output);
+  ExplainedJob job;
+  job.log_file = o.log;
+  job.assumed = imported.assumed;
+  job.log = read_job_log(o.log);
+  job.measured = steady_steps(job.log, question.run, o.log);
+  check_plausible(job.measured, question.run, question.cluster, o.log);
+  if (!o.trace.empty()) job.trace = read_trace(o.trace, job.measured);
+  Progress bar("simulating the job");
+  job.predicted = bar.during([&] { return simulated_run(question); });
+  job.standing = standing_of(job.measured.step_s / job.predicted.replay.step_s, *job.predicted.features,
+                             PublishedConstants::measured_runs());
+  job.changes = bar.during([&] { return best_changes(question, job.predicted, job.standing.spread_within); });
+  bar.finish();
+  Report report = explain_report(job);
+  report.provenance =
+      provenance({{"job", o.job}, {"log", o.log}, {"cluster", o.cluster}, {"times", job.predicted.basis}});
+  if (!o.output.empty()) {
+    for (const auto& written : write_report(report, o.output, "report"))
+      fmt::print(stderr, "wrote {}\n", written.string());
+    for (const auto& written : write_evidence(job, o.output, o.cluster))
+      fmt::print(stderr, "wrote {}\n", written.string());
+  }
+  put_report(report, o.json);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  const Command command(app, "explain",
+                        "Compare a job's log with the prediction of the same job\n"
+                        "Example: windtunnel explain job.toml --log stdout.log --cluster hgx-h100 -o out/explain");
+  const auto o = command.runs(explain);
+  command.option("JOB", o->job, "Run file, or the file of another trainer as import-run reads it").required();
+  command
+      .option("--log", o->log,
+              "Standard output of the job, its metrics as JSON lines, or a CSV export of Weights & Biases")
+      .required();
+  command.option("--trace", o->trace, "Chrome trace of one rank, by PyTorch's profiler, of whole steps");
+  command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();
+  command.option("--stack", o->stack, "Stack that runs it (configs/stacks); default: that of the file's format");
+  command
+      .option("--routing", o->routing,
+              "Which experts tokens go to: a recording, histograms (repeatable), or 'balanced'; default: trained")
+      .one_a_mention();
+  command.option("--from", o->format,
+                 fmt::format("What JOB is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
+  command.option("--model", o->model, "Model, where JOB names none: of configs/models, a file, or a config.json");
+  command.option("--gpus", o->gpus, "GPUs, where JOB does not say how many").between(std::int64_t{1}, INT64_MAX);
+  command.option("-o,--output", o->output,
+                 "Folder for the report, and for measured.yaml, which --measured of other commands reads");
+  command.flag("--json", o->json, "Print one JSON document");
+}
+
+}  // namespace wt

@@ -1,0 +1,48 @@
+// What a training job wrote about its own steps, in the words of its trainer: torchtitan, Megatron-LM and
+// Megatron-Bridge, NeMo Automodel, Composer (LLM Foundry), Hugging Face's Trainer and TRL, and ours.
+//
+// A log is foreign text. Nothing of it is kept but numbers of steps. What cannot be told from it is an error or a note,
+// never a guess.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace wt {
+
+enum class JobTrainer { torchtitan, megatron, automodel, composer, hugging_face, windtunnel };
+/// "torchtitan", "Megatron", "NeMo Automodel", "Composer", "Hugging Face", "windtunnel".
+std::string to_string(JobTrainer trainer);
+
+/// One optimizer step, or the window of steps that one line stands for. Empty: the line does not say it.
+struct LoggedStep {
+  std::int64_t step = 0;
+  std::optional<double> step_s = {};
+  std::optional<double> tokens_per_s_per_gpu = {};  ///< where the trainer prints a rate in place of a time
+  std::optional<double> tokens_per_s = {};          ///< of all GPUs
+  std::optional<double> loss = {};                  ///< NaN where the log says so
+  std::optional<double> memory_bytes = {};          ///< peak of one GPU, JobLog::memory_is_reserved says of what
+  std::optional<double> flops_per_gpu = {};         ///< FLOP/s that the trainer counts, by its own formula
+  std::optional<double> mfu = {};                   ///< as a share, by the trainer's own formula
+  std::optional<std::int64_t> global_batch = {};    ///< sequences
+  std::optional<double> unix_s = {};                ///< when the line was written, by a clock without a time zone
+
+  bool timed() const { return step_s || tokens_per_s_per_gpu || tokens_per_s; }
+};
+
+struct JobLog {
+  JobTrainer trainer = JobTrainer::windtunnel;
+  std::vector<LoggedStep> steps;     ///< ascending; of a step that was done again, the last copy
+  std::vector<std::int64_t> starts;  ///< first logged steps after a start of the job, ascending
+  bool memory_is_reserved = false;   ///< else allocated
+  std::optional<double> peak_flops;  ///< of a GPU, which the trainer's MFU divides by
+  std::vector<std::string> notes;    ///< what is unusual in it, in sentences
+};
+
+/// Reads standard output, a JSON-lines file of metrics, or a CSV export of Weights & Biases. Throws Error{usage} for a
+/// file without steps of a known trainer, numbers in another notation than the trainer's, and lines of two runs.
+JobLog read_job_log(const std::filesystem::path& file);
+
+}  // namespace wt

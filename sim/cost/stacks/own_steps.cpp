@@ -1,0 +1,68 @@
+#include "sim/cost/stacks/own_steps.hpp"
+
+#include <Eigen/Cholesky>
+#include <cmath>
+
+namespace wt {
+namespace {
+
+constexpr Eigen::Index kFactors = kStackFactors.size();
+
+/// Standard deviations of logarithms, in the order of kStackFactors: how far a job's factors are from its stack's.
+/// Rounded from those with the least error of `validate runs --anchors 1`, so these rows are no blind test of them.
+constexpr std::array<double, kStackFactors.size()> kSpreads = {0.06, 0.15, 0.5, 0.6, 0.4, 0.8, 0.3, 0.4, 0.7};
+constexpr double kCommonSpread = 0.08;  ///< of the factor in common
+
+Eigen::VectorXd with_common(const StepSensitivity& sensitivity) {
+  Eigen::VectorXd out(kFactors + 1);
+  for (Eigen::Index i = 0; i < kFactors; ++i) out[i] = sensitivity[static_cast<std::size_t>(i)];
+  out[kFactors] = 1;
+  return out;
+}
+
+}  // namespace
+
+OwnSteps::OwnSteps() : mean_(Eigen::VectorXd::Zero(kFactors + 1)), covariance_(kFactors + 1, kFactors + 1) {
+  covariance_.setZero();
+  for (Eigen::Index i = 0; i < kFactors; ++i) covariance_(i, i) = std::pow(kSpreads[static_cast<std::size_t>(i)], 2);
+  covariance_(kFactors, kFactors) = std::pow(kCommonSpread, 2);
+}
+
+OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) : OwnSteps() {
+  if (measured.empty()) return;
+  const auto rows = static_cast<Eigen::Index>(measured.size());
+  Eigen::MatrixXd seen(rows, kFactors + 1);
+  Eigen::VectorXd ratios(rows);
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    const OwnStep& step = measured[static_cast<std::size_t>(i)];
+    seen.row(i) = with_common(step.sensitivity);
+    ratios[i] = step.log_ratio;
+  }
+  const double own = std::pow(kOwnStepSpread, 2);
+  const Eigen::MatrixXd precision =
+      Eigen::MatrixXd(covariance_.diagonal().cwiseInverse().asDiagonal()) + seen.transpose() * seen / own;
+  covariance_ = precision.ldlt().solve(Eigen::MatrixXd::Identity(kFactors + 1, kFactors + 1));
+  mean_ = covariance_ * (seen.transpose() * ratios) / own;
+}
+
+std::map<std::string, double> OwnSteps::factors() const {
+  std::map<std::string, double> out;
+  for (Eigen::Index i = 0; i < kFactors; ++i)
+    out[kStackFactors[static_cast<std::size_t>(i)]] = std::exp(mean_[i] + mean_[kFactors]);
+  return out;
+}
+
+double OwnSteps::log_shift(const StepSensitivity& sensitivity) const { return with_common(sensitivity).dot(mean_); }
+
+double OwnSteps::log_spread(const StepSensitivity& sensitivity) const {
+  const Eigen::VectorXd by = with_common(sensitivity);
+  return std::sqrt(by.dot(covariance_ * by) + std::pow(kOwnStepSpread, 2));
+}
+
+StackSpec with_factors(StackSpec stack, const StepModel& steps, const std::map<std::string, double>& factors) {
+  const std::map<std::string, double> fitted = steps.factors(stack.name);
+  for (const auto& [name, factor] : factors) stack.step.try_emplace(name, fitted.at(name)).first->second *= factor;
+  return stack;
+}
+
+}  // namespace wt

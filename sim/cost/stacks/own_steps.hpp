@@ -1,0 +1,56 @@
+// What measured steps of a user's own job say about the other steps of this job: a posterior over the factors of its
+// stack on its machine.
+//
+// The logarithm of measured over predicted step is a sum over the stack's factors (kStackFactors), each times the
+// step's sensitivity to it, plus a factor that all steps of a job have in common, plus an error of each step. All are
+// normal around 0 before something is measured. So a step that is mostly products says much about products and little
+// about the network.
+#pragma once
+#include <Eigen/Core>
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/cost/stacks/step_constants.hpp"
+
+namespace wt {
+
+/// d log(step) / d log(factor), by index of kStackFactors: the share of the step that the factor stretches.
+using StepSensitivity = std::array<double, kStackFactors.size()>;
+
+/// Standard deviation of a step's own error, in its logarithm.
+inline constexpr double kOwnStepSpread = 0.1;
+
+/// Change of a factor's logarithm by which a sensitivity is found.
+inline constexpr double kSensitivityLog = 0.1;
+/// 10 % of a normal distribution are beyond so many standard deviations.
+inline constexpr double kNormal80 = 1.2815515655446004;
+
+struct OwnStep {
+  StepSensitivity sensitivity{};
+  double log_ratio = 0;  ///< of measured over predicted
+};
+
+class OwnSteps {
+ public:
+  /// Nothing measured: the priors.
+  OwnSteps();
+  explicit OwnSteps(const std::vector<OwnStep>& measured);
+
+  /// By name of kStackFactors: what each is to be multiplied by, including the factor in common.
+  std::map<std::string, double> factors() const;
+  /// The mean of log(measured / predicted) of another step of the job.
+  double log_shift(const StepSensitivity& sensitivity) const;
+  /// Its standard deviation, with the step's own error.
+  double log_spread(const StepSensitivity& sensitivity) const;
+
+ private:
+  Eigen::VectorXd mean_;
+  Eigen::MatrixXd covariance_;
+};
+
+/// The stack with its constants of the step multiplied by these factors, by name of kStackFactors.
+StackSpec with_factors(StackSpec stack, const StepModel& steps, const std::map<std::string, double>& factors);
+
+}  // namespace wt

@@ -1,0 +1,232 @@
+// Logs of other trainers: what their lines mean, and what is said in place of a number.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+
+#include "configs/base/number.hpp"
+#include "configs/files/find.hpp"
+#include "planner/explain/steady_steps.hpp"
+#include "planner/job_logs/job_log.hpp"
+#include "tests/fixtures/temp_directory.hpp"
+#include "tests/fixtures/usage_error.hpp"
+
+using namespace wt;
+using namespace wt::test;
+
+namespace {
+
+JobLog read(const std::string& text, const std::string& name = "log.txt") {
+  const TempDirectory folder;
+  std::ofstream(folder / name, std::ios::binary) << text;
+  return read_job_log(folder / name);
+}
+
+/// As torchtitan prints it: its colours, and torchrun's prefix.
+std::string titan(int step, const std::string& loss = "6.50000", const std::string& tps = "6,400") {
+  return fmt::format(
+      "[rank0]:[titan] 2026-01-02 03:04:05,678 - root - INFO - \x1b[31mstep: {}  \x1b[32mloss:  {}  \x1b[38;2;180;60;0m"
+      "grad_norm:  1.2000  \x1b[36mmemory: 61.20GiB(77.00%)  \x1b[34mtps: {}  \x1b[36mtflops: 320.00  \x1b[35mmfu: "
+      "32.36%\x1b[39m\n",
+      step, loss, tps);
+}
+
+std::string megatron(int step, const std::string& loss = "| lm loss: 2.500000E+00 ") {
+  return fmt::format(
+      " [2026-01-02 03:04:05.000001] iteration {:8}/     100 | consumed samples:         5120 | elapsed time per "
+      "iteration (ms): 4000.0 | throughput per GPU (TFLOP/s/GPU): 400.5 | learning rate: 3.0E-04 | global batch size:  "
+      " "
+      "256 {}| loss scale: 1.0 | number of nan iterations:   1 |\n",
+      step, loss);
+}
+
+bool says(const JobLog& log, const std::string& words) {
+  return std::ranges::any_of(log.notes, [&](const std::string& note) { return note.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("torchtitan's lines, in colours and with the prefix of torchrun") {
+  const JobLog log =
+      read("Peak FLOPS used for computing MFU: 9.890e+14\n" + titan(1) + titan(10) + titan(10) + titan(20));
+  CHECK(log.trainer == JobTrainer::torchtitan);
+  REQUIRE(log.steps.size() == 3);
+  CHECK((log.steps[1].step == 10 && log.steps[1].loss == 6.5));
+  CHECK(log.steps[1].tokens_per_s_per_gpu == 6400);
+  CHECK(log.steps[1].memory_bytes == Approx(61.2 * kGiB_bytes));
+  CHECK(log.steps[1].flops_per_gpu == Approx(320e12));
+  CHECK(log.steps[1].mfu == Approx(0.3236));
+  CHECK(log.peak_flops == Approx(989e12));
+  CHECK(log.memory_is_reserved);
+  CHECK(log.starts == std::vector<std::int64_t>{1});
+  CHECK(log.notes.empty());
+}
+
+TEST_CASE("Megatron's lines; a loss that is not a number leaves its field out") {
+  const JobLog log = read(megatron(10) + megatron(20, ""));
+  CHECK(log.trainer == JobTrainer::megatron);
+  REQUIRE(log.steps.size() == 2);
+  CHECK(log.steps[0].step_s == 4);
+  CHECK(log.steps[0].flops_per_gpu == Approx(400.5e12));
+  CHECK(log.steps[0].global_batch == 256);
+  CHECK(std::isnan(log.steps[1].loss.value()));
+  CHECK(says(log, "loss is not a number from step 20"));
+}
+
+TEST_CASE("Megatron-Bridge says the step's FLOPs a line before") {
+  const JobLog log = read(
+      "Step Time : 4.01s GPU utilization: 410.2MODEL_TFLOP/s/GPU\n"
+      " iteration       10/     100 | elapsed time per iteration (ms): 4010.0 | lm loss: 2.0E+00 |\n");
+  CHECK(log.steps.at(0).flops_per_gpu == Approx(410.2e12));
+}
+
+TEST_CASE("NeMo Automodel, NeMo, Composer and Hugging Face's bar") {
+  const JobLog automodel = read(
+      "2026-01-02 03:04:05 | INFO | root | step 4 | epoch 0 | loss 2.1130 | grad_norm 0.84 | lr 1.00e-05 | mem 45.20 "
+      "GiB "
+      "| tps 12345.60(1543.20/gpu) | num_label_tokens 8192\n");
+  CHECK(automodel.trainer == JobTrainer::automodel);
+  CHECK(automodel.steps.at(0).tokens_per_s == Approx(12345.6));  // a "gpu" of it leaves tensor and pipeline ranks out
+  CHECK_FALSE(automodel.memory_is_reserved);
+
+  const JobLog nemo = read(
+      "Training epoch 0, iteration 7/99 | lr: 1e-05 | global_batch_size: 512 | "
+      "reduced_train_loss: 9.1 | train_step_timing in s: 5.1234\n");
+  CHECK((nemo.steps.at(0).step == 8 && nemo.steps.at(0).step_s == Approx(5.1234)));
+
+  const JobLog composer = read(
+      "[batch=11/50]:\n\t Train loss/train/total: 3.25\n\t Train throughput/device/mfu: 0.41\n"
+      "\t Train throughput/device/tokens_per_sec: 2000.5\n\t Train memory/peak_reserved_mem: "
+      "61.5\n[batch=12/50]:\n\t Train loss/train/total: 3.0\n");
+  CHECK(composer.trainer == JobTrainer::composer);
+  REQUIRE(composer.steps.size() == 2);
+  CHECK((composer.steps[0].mfu == 0.41 && composer.steps[0].tokens_per_s_per_gpu == 2000.5));
+  CHECK(composer.steps[0].memory_bytes == 61.5e9);
+  CHECK_FALSE(composer.steps[1].timed());
+
+  const JobLog epochs = read("[epoch=2][batch=3/5]:\n\t Train loss/train/total: 3.25\n[token=1024/4096]:\n");
+  CHECK((epochs.steps.at(0).step == 8 && says(epochs, "counted in tokens")));
+}
+
+TEST_CASE("Hugging Face's bar has whole seconds: windows of half a minute; other bars do not count") {
+  std::string text = "Loading checkpoint shards: 100%|####| 13/13 [00:26<00:00,  2.05s/it]\n";
+  for (int step = 1; step <= 400; ++step) {
+    const int elapsed = step / 2;  // half a second a step
+    text +=
+        fmt::format(" {}%|#   | {}/400 [{:02}:{:02}<05:15,  2.00it/s]\r", step / 4, step, elapsed / 60, elapsed % 60);
+    if (step % 50 == 0)
+      text += "\n{'loss': '2.113', 'grad_norm': '0.84', 'epoch': '0.5'}\n  5%|# | 1/20 [00:00<00:01, 9.00it/s]\n";
+  }
+  const JobLog log = read(text);
+  CHECK(log.trainer == JobTrainer::hugging_face);
+  REQUIRE(log.steps.size() == 6);
+  for (const LoggedStep& step : log.steps) CHECK(step.step_s.value() == Approx(0.5).epsilon(0.03));
+}
+
+TEST_CASE("metrics as JSON lines, and as Weights & Biases exports them") {
+  const JobLog own =
+      read("{\"step\": 1, \"step_s\": 0.5, \"loss\": 3.0}\n{\"step\": 2, \"step_s\": 0.4, \"loss\": null}\n");
+  CHECK(own.trainer == JobTrainer::windtunnel);
+  CHECK((own.steps.size() == 2 && own.steps[1].step_s == 0.4 && std::isnan(*own.steps[1].loss)));
+  const JobLog cut =
+      read("{\"_step\": 1, \"tps\": 900.5, \"tps_per_gpu\": 90, \"mfu\": NaN}\n\n{\"_step\": 2, \"tps_per_");
+  CHECK((cut.trainer == JobTrainer::automodel && cut.steps.size() == 1 && says(cut, "middle of a line")));
+  const JobLog table =
+      read("\"Step\",\"run-7 - throughput(tps)\",\"run-7 - throughput(tps)__MIN\"\n10,6400,6400\n20,6500,6500\n",
+           "export.csv");
+  CHECK((table.trainer == JobTrainer::torchtitan && table.steps.size() == 2));
+  CHECK(table.steps[1].tokens_per_s_per_gpu == 6500);
+  CHECK_THAT(usage_error([] { read("Step,a - throughput(tps),b - throughput(tps)\n10,6400,6400\n", "export.csv"); }),
+             Catch::Contains("columns of 2 runs"));
+}
+
+TEST_CASE("a job that started again: of a step done twice the last copy counts, and what was lost goes") {
+  const JobLog log = read(titan(10) + titan(20) + titan(30) + "Training starts at step 11\n" + titan(11) +
+                          titan(20, "6.40000", "6,600"));
+  REQUIRE(log.steps.size() == 3);
+  CHECK(log.steps.back().tokens_per_s_per_gpu == 6600);
+  CHECK(log.starts == std::vector<std::int64_t>{10, 11});
+  CHECK(says(log, "After step 30 the log goes on at step 11: the job started again"));
+}
+
+TEST_CASE("lines of several nodes, of stages without a loss, and glued ones are one job's") {
+  const std::string glued = titan(20).substr(0, titan(20).size() - 1) + titan(30);
+  const JobLog log = read(titan(1) + titan(10, "-1.00000") + titan(10) + titan(1) + glued + titan(20) +
+                          "Training starts at step 31\n" + titan(31));
+  REQUIRE(log.steps.size() == 5);
+  CHECK((log.steps[1].loss == 6.5 && log.steps[2].step == 20 && log.steps[3].step == 30));
+  CHECK(log.starts == std::vector<std::int64_t>{1, 31});
+  CHECK(says(log, "After step 30 the log goes on at step 31: the job started again."));
+}
+
+TEST_CASE("a log that cannot be told is refused, or says so") {
+  SECTION("no number") {
+    CHECK(says(read(titan(10) + titan(20, "6.5", "nan")), "One logged step is without a usable time"));
+    CHECK_THAT(
+        usage_error([] { read("iteration 99999999999999999999/ 100 | elapsed time per iteration (ms): 1 |\n"); }),
+        Catch::Contains("at most 15 digits"));
+  }
+  SECTION("cut in a line") {
+    CHECK(says(read(titan(10) + titan(20).substr(0, 160)), "middle of a line"));
+    CHECK(says(read(titan(10) + "step: 15  loss:  6.1  memory: 6\n" + titan(20)), "One line looks like a step"));
+  }
+  SECTION("two runs") {
+    CHECK_THAT(usage_error([] {
+                 std::string both;
+                 for (int step = 1; step < 9; ++step) both += titan(step) + titan(100 + step, "3.0");
+                 read(both);
+               }),
+               Catch::Contains("going back and forth"));
+  }
+  SECTION("two trainers") {
+    CHECK_THAT(usage_error([] { read(titan(10) + megatron(20)); }), Catch::Contains("step of Megatron after"));
+  }
+  SECTION("another locale") {
+    CHECK_THAT(usage_error([] { read(titan(10, "6,50000")); }), Catch::Contains("found loss '6,50000'"));
+    CHECK_THAT(usage_error([] { read(titan(10, "6.5", "6.400,5")); }), Catch::Contains("tps '6.400,5'"));
+  }
+  SECTION("no step, no file") {
+    CHECK_THAT(usage_error([] { read("Epoch 1 of 3\n"); }), Catch::Contains("found no step of torchtitan"));
+    CHECK_THAT(usage_error([] { read_job_log("/nowhere/log"); }), Catch::Contains("no regular file"));
+  }
+}
+
+namespace {
+
+std::string llama_log(double tflops, const std::string& extra = "") {
+  std::string out = extra;
+  for (int step = 1; step <= 60; step += step == 1 ? 9 : 10) {
+    const int tps = step == 1 ? 900 : step == 10 ? 5000 : step == 30 ? 3000 : 6000;
+    out += fmt::format("step: {}  loss:  6.5  memory: 50.00GiB(63.00%)  tps: {}  tflops: {:.2f}  mfu: 30.00%\n", step,
+                       tps, tflops * tps / 6000);
+  }
+  return out;
+}
+
+SteadySteps steady(const std::string& text) {
+  return steady_steps(read(text), read_run(find_config("runs", "llama3-8b-128-h100")), "log.txt");
+}
+
+}  // namespace
+
+TEST_CASE("steady steps leave the warm-up out; a log of another model is refused") {
+  // 6 x (8.03B - 0.53B of embeddings) + 12 x 32 layers x 4096 x 8192 = 57.9 GFLOP a token, as torchtitan counts.
+  const SteadySteps steps = steady(llama_log(6000 * 57.9e9 / 1e12));
+  CHECK((steps.first == 20 && steps.last == 60 && steps.windows == 5 && steps.slow == 1));
+  CHECK(steps.step_s == Approx(256 * 8192.0 / (6000 * 128)));
+  CHECK(steps.flops_per_token == Approx(57.9e9).epsilon(0.01));
+  CHECK(steps.memory_bytes == Approx(50 * kGiB_bytes));
+  CHECK_THAT(usage_error([] { steady(llama_log(6000 * 20e9 / 1e12)); }), Catch::Contains("20 GFLOP a token"));
+  CHECK_THAT(usage_error([] { steady(titan(1) + titan(10) + titan(20)); }), Catch::Contains("needs 3 at least"));
+  std::string others;
+  for (int step = 1; step < 7; ++step)
+    others +=
+        fmt::format(" iteration {}/ 100 | elapsed time per iteration (ms): 4000.0 | global batch size: 512 |\n", step);
+  CHECK_THAT(usage_error([&] { steady(others); }), Catch::Contains("global batch of 512"));
+  std::string clock;  // 2.7 s by its rates, 0.1 s by its clock
+  for (int step = 1; step < 9; ++step)
+    clock += fmt::format(
+        "[titan] 2026-01-02 03:04:{:02},000 - root - INFO - step: {}  loss:  6.5  memory: 50.00GiB(63.00%)"
+        "  tps: 6,000  tflops: 347.00  mfu: 30.00%\n",
+        step, step * 10);
+  CHECK_THAT(usage_error([&] { steady(clock); }), Catch::Contains("by the log's clock"));
+}
