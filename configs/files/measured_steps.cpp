@@ -1,6 +1,7 @@
 #include "configs/files/measured_steps.hpp"
 
 #include "configs/base/number.hpp"
+#include "configs/base/quantity.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
 
@@ -15,7 +16,7 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file,
   };
   std::vector<MeasuredStep> out;
   for (YamlMap& entry : root.maps("steps")) {
-    MeasuredStep step{entry.text("run"), {}, cluster, 0};
+    MeasuredStep step{.run_file = entry.text("run"), .run = {}, .cluster = cluster};
     step.run = read_run(find_config("runs", beside(step.run_file)));
     if (entry.has("cluster")) step.cluster = read_cluster(beside(entry.text("cluster")));
     if (entry.has("step_s") == entry.has("tokens_per_s_per_gpu"))
@@ -28,6 +29,14 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file,
                    rate = entry.number("tokens_per_s_per_gpu", 1e-3, 1e12);
       step.step_s = tokens / as_double(step.run.layout.world()) / rate;
     }
+    const auto peak = [&](const char* key) -> std::optional<double> {
+      if (!entry.has(key)) return {};
+      const double bytes = entry.quantity_or(key, parse_bytes, 0);
+      if (!(bytes >= 1e6)) entry.fail(key, "found {}, needs at least 1MB", entry.text(key));
+      return bytes;
+    };
+    step.allocated_bytes = peak("allocated");
+    step.reserved_bytes = peak("reserved");
     entry.finish();
     out.push_back(std::move(step));
   }

@@ -4,8 +4,10 @@
 //   - run: run.yaml               the run file of the job, as it ran; relative to this file, or a preset
 //     cluster: cluster.yaml       where it ran; default: the command's cluster
 //     tokens_per_s_per_gpu: 6514  or step_s
+//     reserved: 63.4GiB           peak of PyTorch's allocator on the GPU with the most, if known; or allocated
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ struct MeasuredStep {
   RunSpec run;
   ClusterSpec cluster;
   double step_s = 0;
+  std::optional<double> allocated_bytes = {}, reserved_bytes = {};  ///< peaks
 };
 
 /// Throws Error{usage} where a file or key is wrong, or the list is empty.

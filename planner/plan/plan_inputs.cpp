@@ -91,7 +91,8 @@ void read_stack_facts(PlanInputs& inputs, const StackSpec& stack) {
   inputs.stack = stack;
   if (inputs.study.lora) inputs.stack.layouts = stack.layouts.with_adapters();
   if (inputs.study.cluster.shared_cores()) return;
-  inputs.memory = std::make_shared<StackMemory>(PublishedConstants::get().memory.of(stack, inputs.study.gpus));
+  const StackMemory memory = PublishedConstants::get().memory.of(stack, inputs.study.gpus);
+  inputs.memory = std::make_shared<StackMemory>(inputs.own ? inputs.own->memory(memory) : memory);
 }
 
 void read_times(PlanInputs& inputs, bool allow_assumed) {

@@ -61,6 +61,7 @@ SimulatedRun simulated_run(const SimulateQuestion& question) {
   step.cost = times.cost;
   if (!step.cluster.shared_cores()) {
     step.memory = PublishedConstants::get().memory.of(times.stack, run.layout.world());
+    if (step.own) step.memory = step.own->memory(*step.memory);
     step.features = features_of(run, step.cluster, times.stack);
     step.power = power_of(step.cluster);
   }

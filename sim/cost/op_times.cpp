@@ -72,7 +72,7 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
   }
   const PublishedConstants& published = PublishedConstants::get();
   out.stack =
-      with_factors(read_stack(sources.stack.empty() ? kDefaultStack : sources.stack), published.steps, sources.factors);
+      with_factors(sources.read_stack(), published.steps, sources.factors);
   BenchmarkTimes times = published.benchmarks;
   if (machine) {
     cluster.check_one_gpu(ranks);

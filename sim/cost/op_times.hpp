@@ -20,6 +20,7 @@ struct TimeSources {
   std::vector<std::string> profiles = {};  ///< measured on this machine: files, or names in configs/profiles
   std::filesystem::path machine = {};      ///< a machine model, instead of profiles
   std::string stack = {};                  ///< name in configs/stacks; empty = kDefaultStack
+  StackSpec read_stack() const { return wt::read_stack(stack.empty() ? kDefaultStack : stack); }
   /// The stack's constants of the step are multiplied by these, by name of kStackFactors (OwnSteps::factors).
   std::map<std::string, double> factors = {};
   bool allow_assumed = false;  ///< on shared cores, use a roofline for kernels that were not measured

@@ -34,10 +34,6 @@ StepProgram peak_program(const RunRow& row, const StackSpec& stack) {
   return step_program(run_spec_of(row), row_stack(row, stack)).to_peak();
 }
 
-Ranks printed_ranks(const MemoryFacts& facts) {
-  return facts.first_rank_only ? Ranks::first_stage : facts.last_rank_only ? Ranks::last_stage : Ranks::all;
-}
-
 LiveMemory live_memory(const StepProgram& step, const MemoryFacts& facts) {
   return live_memory(step, printed_ranks(facts));
 }

@@ -14,8 +14,6 @@ StackSpec row_stack(const RunRow& row, StackSpec stack);
 /// of our layouts matches the row.
 StepProgram peak_program(const RunRow& row, const StackSpec& stack);
 
-/// The ranks whose memory the run's source prints.
-Ranks printed_ranks(const MemoryFacts& facts);
 /// Live memory of the printed ranks, with balanced rows.
 LiveMemory live_memory(const StepProgram& step, const MemoryFacts& facts);
 

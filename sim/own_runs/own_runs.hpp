@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "configs/files/measured_steps.hpp"
+#include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/op_times.hpp"
 #include "sim/cost/stacks/own_steps.hpp"
 
@@ -18,9 +19,16 @@ struct OwnRun {
   std::string name;
   double measured_s = 0, before_s = 0, after_s = 0;  ///< predictions without and with all measured steps
 };
+struct OwnPeak {
+  std::string name;
+  MeasuredPeak measured;
+  double before_bytes = 0, after_bytes = 0;  ///< predictions without and with all measured peaks
+};
 struct OwnRuns {
   OwnSteps steps;
   std::vector<OwnRun> runs;
+  std::vector<OwnPeak> peaks;  ///< of those whose memory was measured
+  StackMemory memory(const StackMemory& before) const;
 };
 /// `sources`: without factors. Throws Error{usage} where ranks share cores, whose times are measured anyway.
 OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& sources);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <array>
-
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -102,6 +102,51 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
     throw_usage("validate memory: found no row with a memory, needs at least one (column mem_gb, or a metric in GiB)");
   add_intervals(judged, &Judged::baseline);
   return judged;
+}
+
+AnchoredRows judge_anchored_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
+                                   const std::vector<StackSpec>& stacks, const AnchorsAsked& asked) {
+  std::vector<RunRow> asked_about;
+  for (const RunRow& row : rows)
+    if (row.unusable.empty() && (row.memory_of == MemoryOf::peak_allocated || row.memory_of == MemoryOf::peak_reserved))
+      asked_about.push_back(row);
+  if (asked_about.empty()) throw_usage("--anchors: found no row with a peak that is said to be allocated or reserved");
+  const std::vector<Judged> all = judge_memory(asked_about, reference, stacks, "", LeftOut::origin);
+  std::map<std::string, std::vector<std::size_t>> jobs;
+  for (std::size_t i = 0; i < asked_about.size(); ++i)
+    if (all[i].forecast.value)
+      jobs[fmt::format("{}|{}|{}|{}", all[i].origin, asked_about[i].model.name, asked_about[i].gpu,
+                       asked_about[i].memory_of == MemoryOf::peak_reserved)]
+          .push_back(i);
+  const MemoryModel whole(memory_samples(reference, stacks));
+  std::map<std::string, MemoryModel> without;
+  AnchoredRows out;
+  for (const auto& [index, known] : draw_anchors(jobs, asked)) {
+    const auto live = [&](std::size_t i) {
+      return simulated_memory(asked_about[i], stack_of(asked_about[i].framework, stacks));
+    };
+    const RunRow& row = asked_about[index];
+    std::vector<MeasuredPeak> peaks;
+    double log_rate = 0;
+    for (const std::size_t other : known) {
+      peaks.push_back({asked_about[other].memory_of, live(other), asked_about[other].memory_bytes});
+      log_rate += std::log(asked_about[other].memory_bytes / parameters_a_gpu(asked_about[other])) /
+                  static_cast<double>(known.size());
+    }
+    const std::string& origin = all[index].origin;
+    auto model = without.find(origin);
+    if (model == without.end()) model = without.emplace(origin, whole.without_origin(origin)).first;
+    const MemoryForecast memory =
+        model->second.of_stack(stack_of(row.framework, stacks)).knowing(peaks).of(row.memory_of, live(index));
+    Judged j = all[index];
+    j.forecast.value = memory.bytes, j.forecast.low = memory.low, j.forecast.high = memory.high;
+    j.baseline.value = std::exp(log_rate) * parameters_a_gpu(row);
+    out.without.push_back(all[index]);
+    out.with.push_back(std::move(j));
+    if (asked.progress) asked.progress(out.with.size(), all.size());
+  }
+  add_intervals(out.with, &Judged::baseline);
+  return out;
 }
 
 std::vector<JudgedOutcome> judge_outcomes(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,

@@ -8,6 +8,7 @@
 #include "sim/measurements/outside_rows.hpp"
 #include "sim/measurements/run_rows.hpp"
 #include "sim/program/memory/live_memory.hpp"
+#include "sim/validate/anchors.hpp"
 #include "sim/validate/judged.hpp"
 
 namespace wt {
@@ -23,6 +24,12 @@ LiveMemory simulated_memory(const RunRow& row, const StackSpec& stack);
 std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "",
                                  LeftOut left_out = LeftOut::group);
+
+/// The same rows without and with others of their origin, model and GPU known (AllocatorMemory::knowing), those of which
+/// there are enough others. Nothing else that the origin published has a part. The baseline with known rows has their
+/// bytes a parameter.
+AnchoredRows judge_anchored_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
+                                   const std::vector<StackSpec>& stacks, const AnchorsAsked& asked);
 
 /// A run that ended in one of two ways, with the predicted probability that its memory does not suffice.
 struct JudgedOutcome {

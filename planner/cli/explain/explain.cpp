@@ -72,12 +72,16 @@ std::vector<std::filesystem::path> write_evidence(const ExplainedJob& job, const
   write_file_atomically(run, run_to_yaml(job.predicted.run) + "\n");
   std::error_code none;
   const bool file = std::filesystem::is_regular_file(cluster, none);
-  write_file_atomically(
-      steps, fmt::format("# From {}: the median of {} logged windows, steps {} to {}.\n"
-                         "steps:\n- run: run.yaml\n  cluster: {}\n  step_s: {:.6g}\n",
-                         quoted(std::filesystem::path(job.log_file).filename().string()), job.measured.windows,
-                         job.measured.first, job.measured.last,
-                         quoted(file ? std::filesystem::absolute(cluster).string() : cluster), job.measured.step_s));
+  const std::string peak = job.measured.memory_bytes
+                               ? fmt::format("  {}: {:.0f}B\n", job.log.memory_is_reserved ? "reserved" : "allocated",
+                                             *job.measured.memory_bytes)
+                               : "";
+  write_file_atomically(steps, fmt::format("# From {}: the median of {} logged windows, steps {} to {}.\n"
+                                           "steps:\n- run: run.yaml\n  cluster: {}\n  step_s: {:.6g}\n{}",
+                                           quoted(std::filesystem::path(job.log_file).filename().string()),
+                                           job.measured.windows, job.measured.first, job.measured.last,
+                                           quoted(file ? std::filesystem::absolute(cluster).string() : cluster),
+                                           job.measured.step_s, peak));
   return {run, steps};
 }
 

@@ -24,6 +24,14 @@ namespace wt {
 
 WT_TO_JSON(EnergyAmount, value, low, high)
 WT_TO_JSON(OwnRun, name, measured_s, before_s, after_s)
+
+void to_json(nlohmann::json& json, const OwnPeak& peak) {
+  json = {{"name", peak.name},
+          {"reserved", peak.measured.of == MemoryOf::peak_reserved},
+          {"measured_bytes", peak.measured.bytes},
+          {"before_bytes", peak.before_bytes},
+          {"after_bytes", peak.after_bytes}};
+}
 WT_TO_JSON(ReplayResult, step_s, low_s, high_s, exposed_s, slowed_s, simulated_ranks, critical_rank)
 
 namespace {
@@ -157,7 +165,9 @@ nlohmann::json payload(const SimulatedRun& step) {
               {"memory", memory},
               {"memory_moments", moments_json(step.moments)}});
   out["own_steps"] =
-      step.own ? nlohmann::json{{"runs", step.own->runs}, {"factors", step.own->steps.factors()}} : nlohmann::json();
+      step.own
+          ? nlohmann::json{{"runs", step.own->runs}, {"peaks", step.own->peaks}, {"factors", step.own->steps.factors()}}
+          : nlohmann::json();
   const auto energy = energy_of(step);
   out["gpu_W"] = energy ? nlohmann::json(energy->gpu_W) : nlohmann::json();
   out["token_J"] = energy ? nlohmann::json(energy->token_J) : nlohmann::json();
@@ -175,7 +185,18 @@ Section own_section(const OwnRuns& own) {
   Table factors{.title = "What they say of the stack on this machine", .columns = {"constant", numeric("times")}};
   for (const auto& [name, factor] : own.steps.factors()) factors.rows.push_back({name, Cell(factor)});
   factors.note = "A constant moves as far as the measured steps consist of it.";
-  return {"own-steps", "Your measured steps", {}, {runs, factors}};
+  Section out{"own-steps", "Your measured steps", {}, {runs, factors}};
+  if (own.peaks.empty()) return out;
+  Table peaks{.title = "Measured peaks of memory",
+              .columns = {"run", "kind", numeric("measured", "GiB"), numeric("predicted without them", "GiB"),
+                          numeric("with them", "GiB"), numeric("off", "%")}};
+  const auto gib = [](double bytes) { return Cell(bytes / (1 << 30)); };
+  for (const OwnPeak& peak : own.peaks)
+    peaks.rows.push_back({peak.name, peak.measured.of == MemoryOf::peak_reserved ? "reserved" : "allocated",
+                          gib(peak.measured.bytes), gib(peak.before_bytes), gib(peak.after_bytes),
+                          percent(peak.after_bytes / peak.measured.bytes - 1)});
+  out.items.push_back(peaks);
+  return out;
 }
 
 constexpr double kLargeRatio = 1.5;  ///< between predictions; from here on the first line mentions it

@@ -28,6 +28,7 @@
 #include "sim/validate/judge_energy.hpp"
 #include "sim/validate/judge_kernels.hpp"
 #include "sim/validate/judge_memory.hpp"
+#include "sim/validate/judge_new_gpu.hpp"
 #include "sim/validate/judge_routing.hpp"
 #include "sim/validate/judge_runs.hpp"
 
@@ -38,6 +39,7 @@ struct Options {
   std::string file, stack, write_runs, write_errors;
   bool json = false, fit_on_file = false, rows = false;
   std::int64_t anchors = 0;
+  std::string as_data_sheet;
   std::uint64_t seed = 0;
 };
 
@@ -154,28 +156,53 @@ std::vector<MeasuredRun> step_errors(const std::vector<RunRow>& rows, const std:
   return out;
 }
 
-Validation validate_anchored(const std::vector<RunRow>& rows, const PublishedTimes& published, const Options& o) {
+/// `judge`: the rows with and without others known. Nothing else that the origin published had a part.
+Validation anchored(const Options& o, const std::string& subject, const std::string& file, const std::string& baseline,
+                    ValueUnit unit, const std::function<AnchoredRows(const AnchorsAsked&)>& judge) {
   if (!o.stack.empty())
     throw_usage("--stack: found {} beside --anchors, needs the rows' own stacks; drop one", o.stack);
+  Progress bar("simulating runs");
+  AnchoredRows judged =
+      judge({o.anchors, o.seed, [&](std::size_t done, std::size_t all) {
+               bar.update("simulating runs", static_cast<std::int64_t>(done), static_cast<std::int64_t>(all));
+             }});
+  return {.subject = subject,
+          .file = file,
+          .method = fmt::format(
+              "Every row is simulated as a user would who has measured {} of the same origin, model and GPU. Nothing "
+              "else that the origin published had a part in it. Rows without so many others are left out.",
+              counted(o.anchors, "other run")),
+          .baseline = baseline,
+          .rows = std::move(judged.with),
+          .unit = unit,
+          .apart = {{"without_anchors", "The same rows with no run of their origin known", std::move(judged.without)}},
+          .every_row = o.rows};
+}
+
+Validation validate_as_new_gpu(const std::vector<RunRow>& rows, const Options& o) {
+  const std::size_t at = o.as_data_sheet.find('=');
+  if (at == std::string::npos)
+    throw_usage("--as-data-sheet: found '{}', needs a GPU and one that it is like, as in B200=H200", o.as_data_sheet);
+  const NewGpu asked{o.as_data_sheet.substr(0, at), o.as_data_sheet.substr(at + 1)};
+  if (!o.stack.empty() || o.anchors > 0 || o.fit_on_file || !o.write_errors.empty() || !o.write_runs.empty())
+    throw_usage("--as-data-sheet: found beside --stack, --anchors, --fit-on-file or --write-...; drop them");
   Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
-  AnchoredRuns judged = judge_anchored_runs(rows, published, {o.anchors, o.seed, [&](std::size_t done, std::size_t) {
-                                                                bar.update(static_cast<std::int64_t>(done));
-                                                              }});
   return {.subject = "runs",
           .file = o.file.empty() ? "all tables of training runs" : o.file,
           .method = fmt::format(
-              "Every row is simulated as a user would who has measured {} of the same origin, model and GPU. Nothing "
-              "else that the origin published had a part in the times. Rows without so many others are left out.",
-              counted(o.anchors, "other run")),
-          .baseline = "MFU is that of the known runs",
-          .rows = std::move(judged.with),
+              "Rows on {} are simulated as if its data sheet stood in the cluster's file, like {}. Nothing that was "
+              "measured on a GPU of its generation had a part in the times, and nothing of the row's origin.",
+              asked.gpu, asked.like),
+          .baseline = "MFU is constant",
+          .rows = judge_as_new_gpu(rows, read_published_tables(measurements("")), asked,
+                                   [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
           .unit = kSeconds,
-          .apart = {{"without_anchors", "The same rows with no run of their origin known", std::move(judged.without)}},
           .every_row = o.rows};
 }
 
 Validation validate_runs(const Options& o) {
   const std::vector<RunRow> rows = o.file.empty() ? published_training_runs(measurements("")) : read_run_rows(o.file);
+  if (!o.as_data_sheet.empty()) return validate_as_new_gpu(rows, o);
   std::optional<PublishedTimes> with_file;
   if (o.fit_on_file) {
     std::vector<RunRow> fitted = rows;
@@ -185,7 +212,9 @@ Validation validate_runs(const Options& o) {
   }
   const PublishedTimes& published = with_file ? *with_file : PublishedTimes::get();
   if (!o.write_runs.empty()) write_runs(rows, o);
-  if (o.anchors > 0) return validate_anchored(rows, published, o);
+  if (o.anchors > 0)
+    return anchored(o, "runs", o.file.empty() ? "all tables of training runs" : o.file, "MFU is that of the known runs",
+                    kSeconds, [&](const AnchorsAsked& asked) { return judge_anchored_runs(rows, published, asked); });
   const auto judged = [&](LeftOutOfSteps left_out) {
     Progress bar("simulating runs", static_cast<std::int64_t>(rows.size()));
     const RunsAsked asked{o.stack, left_out,
@@ -231,6 +260,11 @@ Validation validate_memory(const Options& o) {
   if (std::ranges::find(columns, "in_use_gib") != columns.end()) return validate_outside(o);
   const PublishedTimes& published = PublishedTimes::get();
   const std::vector<RunRow> rows = read_run_rows(o.file);
+  if (o.anchors > 0)
+    return anchored(o, "memory", o.file, "bytes a parameter are those of the known runs", kBytes,
+                    [&](const AnchorsAsked& asked) {
+                      return judge_anchored_memory(rows, published.tables().memory_runs, published.stacks(), asked);
+                    });
   const auto judged = [&](LeftOut left_out) {
     return judge_memory(rows, published.tables().memory_runs, published.stacks(), o.stack, left_out);
   };
@@ -302,6 +336,14 @@ void add_stack(const Subject& subject) {
                          "The stack of all rows (configs/stacks), in place of what their framework says");
 }
 
+void add_anchors(const Subject& subject) {
+  subject.command
+      .option("--anchors", subject.options->anchors,
+              "Known runs of a row's origin, model and GPU, as if they were a user's own; 0 = none")
+      .between(std::int64_t{0}, std::int64_t{100});
+  subject.command.option("--seed", subject.options->seed, "Draws the known runs");
+}
+
 }  // namespace
 
 void add_validate(CLI::App& app) {
@@ -328,20 +370,20 @@ void add_validate(CLI::App& app) {
   add_stack(runs);
   add_fit_on_file(runs);
   runs.command.flag("--rows", runs.options->rows, "Print every row, and how faithfully it could be said");
-  runs.command
-      .option("--anchors", runs.options->anchors,
-              "Known runs of a row's origin, model and GPU, as if they were a user's own; 0 = none")
-      .between(std::int64_t{0}, std::int64_t{100});
-  runs.command.option("--seed", runs.options->seed, "Draws the known runs");
+  add_anchors(runs);
+  runs.command.option("--as-data-sheet", runs.options->as_data_sheet,
+                      "GPU=LIKE, as in B200=H200: predict the runs on GPU as if nobody had measured its generation");
   runs.command.option(
       "--write-errors", runs.options->write_errors,
       "File for how far off each row was: configs/measurements/left_out_steps.csv, from which intervals come");
   runs.command.option("--write-runs", runs.options->write_runs,
                       "Folder for the run file, cluster and command of every row that can be written");
-  add_stack(add_subject(command, "memory",
-                        "Memory of training steps on the GPU with most of it\n"
-                        "Example: windtunnel validate memory configs/measurements/training_runs.csv",
-                        validate_memory));
+  const Subject memory = add_subject(command, "memory",
+                                     "Memory of training steps on the GPU with most of it\n"
+                                     "Example: windtunnel validate memory configs/measurements/training_runs.csv",
+                                     validate_memory);
+  add_stack(memory);
+  add_anchors(memory);
   add_subject(command, "energy",
               "Power of a GPU at its node while a run trains, and joules of a token\n"
               "Example: windtunnel validate energy",

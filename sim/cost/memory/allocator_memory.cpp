@@ -1,11 +1,50 @@
 #include "sim/cost/memory/allocator_memory.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "configs/base/statistics.hpp"
+#include "sim/statistics/normal_posterior.hpp"
+
 namespace wt {
+namespace {
+
+/// Standard deviations before a job's own peak is measured: of the logarithm of what temporary memory is multiplied by,
+/// of a workspace in GiB, and of a peak's own error in its logarithm. Rounded from those with the least error of
+/// `validate memory --anchors 1`, so these rows are no blind test of them.
+constexpr double kDynamicSpread = 0.25, kWorkspaceSpread_GiB = 3, kPeakSpread = 0.04;
+/// Of another peak of the job, once one is known.
+constexpr double kKnownSpread = 0.08;
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+/// The constants that measured peaks make most likely. Peaks are no linear function of the factor: some steps of
+/// Gauss-Newton.
+MemoryConstants most_likely(const MemoryConstants& before, const std::vector<MeasuredPeak>& peaks) {
+  const Eigen::Vector2d spreads(kDynamicSpread, kWorkspaceSpread_GiB);
+  const auto rows = static_cast<Eigen::Index>(peaks.size());
+  Eigen::VectorXd logs = Eigen::VectorXd::Zero(2);
+  const auto with = [&] {
+    return MemoryConstants{before.workspace_bytes + logs[1] * kGiB, before.fragmentation * std::exp(logs[0])};
+  };
+  for (int step = 0; step < 8; ++step) {
+    Eigen::MatrixXd by(rows, 2);
+    Eigen::VectorXd values(rows);
+    const MemoryConstants now = with();
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      const MeasuredPeak& peak = peaks[static_cast<std::size_t>(i)];
+      const double bytes = std::max(now.bytes(peak.live), 0.1 * peak.bytes);
+      by.row(i) << now.fragmentation * peak.live.dynamic / bytes, kGiB / bytes;
+      values[i] = std::log(peak.bytes / bytes) + by.row(i).dot(logs);
+    }
+    logs = normal_posterior(spreads, by, values, kPeakSpread).mean;
+  }
+  return with();
+}
+
+}  // namespace
 
 bool by_formula(MemoryOf kind) { return kind == MemoryOf::states || kind == MemoryOf::activations; }
 
@@ -34,6 +73,18 @@ MemoryForecast AllocatorMemory::of(MemoryOf kind, const LiveMemory& live) const 
   out.low = out.bytes * std::min(1 - kShapeDoubt, std::exp(low));
   out.high = out.bytes * std::max(1 + kShapeDoubt, std::exp(high));
   return out;
+}
+
+AllocatorMemory AllocatorMemory::knowing(const std::vector<MeasuredPeak>& peaks) const {
+  const auto known = [&](Kind kind, MemoryOf of) {
+    std::vector<MeasuredPeak> own;
+    for (const MeasuredPeak& peak : peaks)
+      if (peak.of == of) own.push_back(peak);
+    if (own.empty()) return kind;
+    const double spread = kAt90 * kKnownSpread;
+    return Kind{most_likely(kind.constants, own), Evidence::measured, {-spread, spread}};
+  };
+  return {known(allocated_, MemoryOf::peak_allocated), known(reserved_, MemoryOf::peak_reserved), described_};
 }
 
 AllocatorMemory AllocatorConstants::of_stack(const StackSpec& stack) const {

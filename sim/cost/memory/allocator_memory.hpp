@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "configs/files/stack.hpp"
 #include "sim/cost/memory/memory_forecast.hpp"
@@ -32,6 +33,13 @@ struct FittedMemory {
   }
 };
 
+/// The peak of a user's own step: allocated or reserved.
+struct MeasuredPeak {
+  MemoryOf of = MemoryOf::peak_reserved;
+  LiveMemory live;  ///< as the step program predicts it
+  double bytes = 0;
+};
+
 /// Memory of tensors on the ranks of one stack, from its own published runs or other stacks'.
 class AllocatorMemory {
  public:
@@ -45,6 +53,9 @@ class AllocatorMemory {
   /// Intervals are never narrower than kShapeDoubt. States and activations have no fitted constants. A peak of unknown
   /// kind is between allocated and reserved.
   MemoryForecast of(MemoryOf kind, const LiveMemory& live) const;
+
+  /// The same, as measured peaks of a user's own job say.
+  AllocatorMemory knowing(const std::vector<MeasuredPeak>& peaks) const;
 
   /// Relative error from one wrong fact about a run, however well the other runs of its source agree: for example 16
   /// instead of 8 key-value heads in a model called Llama-3.1-405B.

@@ -21,6 +21,8 @@ class StackMemory {
     for (double* bytes : {&out.bytes, &out.low, &out.high}) *bytes += buffers;
     return out;
   }
+  /// The same, as measured peaks of a user's own job say.
+  StackMemory knowing(const std::vector<MeasuredPeak>& peaks) const { return {allocator_.knowing(peaks), outside_}; }
 
  private:
   AllocatorMemory allocator_;

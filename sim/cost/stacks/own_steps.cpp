@@ -1,6 +1,5 @@
 #include "sim/cost/stacks/own_steps.hpp"
 
-#include <Eigen/Cholesky>
 #include <cmath>
 
 namespace wt {
@@ -22,14 +21,10 @@ Eigen::VectorXd with_common(const StepSensitivity& sensitivity) {
 
 }  // namespace
 
-OwnSteps::OwnSteps() : mean_(Eigen::VectorXd::Zero(kFactors + 1)), covariance_(kFactors + 1, kFactors + 1) {
-  covariance_.setZero();
-  for (Eigen::Index i = 0; i < kFactors; ++i) covariance_(i, i) = std::pow(kSpreads[static_cast<std::size_t>(i)], 2);
-  covariance_(kFactors, kFactors) = std::pow(kCommonSpread, 2);
-}
-
-OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) : OwnSteps() {
-  if (measured.empty()) return;
+OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) {
+  Eigen::VectorXd spreads(kFactors + 1);
+  for (Eigen::Index i = 0; i < kFactors; ++i) spreads[i] = kSpreads[static_cast<std::size_t>(i)];
+  spreads[kFactors] = kCommonSpread;
   const auto rows = static_cast<Eigen::Index>(measured.size());
   Eigen::MatrixXd seen(rows, kFactors + 1);
   Eigen::VectorXd ratios(rows);
@@ -38,25 +33,21 @@ OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) : OwnSteps() {
     seen.row(i) = with_common(step.sensitivity);
     ratios[i] = step.log_ratio;
   }
-  const double own = std::pow(kOwnStepSpread, 2);
-  const Eigen::MatrixXd precision =
-      Eigen::MatrixXd(covariance_.diagonal().cwiseInverse().asDiagonal()) + seen.transpose() * seen / own;
-  covariance_ = precision.ldlt().solve(Eigen::MatrixXd::Identity(kFactors + 1, kFactors + 1));
-  mean_ = covariance_ * (seen.transpose() * ratios) / own;
+  logs_ = normal_posterior(spreads, seen, ratios, kOwnStepSpread);
 }
 
 std::map<std::string, double> OwnSteps::factors() const {
   std::map<std::string, double> out;
   for (Eigen::Index i = 0; i < kFactors; ++i)
-    out[kStackFactors[static_cast<std::size_t>(i)]] = std::exp(mean_[i] + mean_[kFactors]);
+    out[kStackFactors[static_cast<std::size_t>(i)]] = std::exp(logs_.mean[i] + logs_.mean[kFactors]);
   return out;
 }
 
-double OwnSteps::log_shift(const StepSensitivity& sensitivity) const { return with_common(sensitivity).dot(mean_); }
+double OwnSteps::log_shift(const StepSensitivity& sensitivity) const { return with_common(sensitivity).dot(logs_.mean); }
 
 double OwnSteps::log_spread(const StepSensitivity& sensitivity) const {
   const Eigen::VectorXd by = with_common(sensitivity);
-  return std::sqrt(by.dot(covariance_ * by) + std::pow(kOwnStepSpread, 2));
+  return std::sqrt(by.dot(logs_.covariance * by) + std::pow(kOwnStepSpread, 2));
 }
 
 StackSpec with_factors(StackSpec stack, const StepModel& steps, const std::map<std::string, double>& factors) {

@@ -6,13 +6,13 @@
 // normal around 0 before something is measured. So a step that is mostly products says much about products and little
 // about the network.
 #pragma once
-#include <Eigen/Core>
 #include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "sim/cost/stacks/step_constants.hpp"
+#include "sim/statistics/normal_posterior.hpp"
 
 namespace wt {
 
@@ -24,8 +24,6 @@ inline constexpr double kOwnStepSpread = 0.1;
 
 /// Change of a factor's logarithm by which a sensitivity is found.
 inline constexpr double kSensitivityLog = 0.1;
-/// 10 % of a normal distribution are beyond so many standard deviations.
-inline constexpr double kNormal80 = 1.2815515655446004;
 
 struct OwnStep {
   StepSensitivity sensitivity{};
@@ -35,8 +33,7 @@ struct OwnStep {
 class OwnSteps {
  public:
   /// Nothing measured: the priors.
-  OwnSteps();
-  explicit OwnSteps(const std::vector<OwnStep>& measured);
+  explicit OwnSteps(const std::vector<OwnStep>& measured = {});
 
   /// By name of kStackFactors: what each is to be multiplied by, including the factor in common.
   std::map<std::string, double> factors() const;
@@ -46,8 +43,7 @@ class OwnSteps {
   double log_spread(const StepSensitivity& sensitivity) const;
 
  private:
-  Eigen::VectorXd mean_;
-  Eigen::MatrixXd covariance_;
+  NormalPosterior logs_;  ///< of the factors, and of the one in common
 };
 
 /// The stack with its constants of the step multiplied by these factors, by name of kStackFactors.

@@ -11,6 +11,10 @@ LiveMemory live_memory(const Program& program, double peak_bytes) {
   return {kept, peak_bytes - kept};
 }
 
+Ranks printed_ranks(const MemoryFacts& facts) {
+  return facts.first_rank_only ? Ranks::first_stage : facts.last_rank_only ? Ranks::last_stage : Ranks::all;
+}
+
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks) {
   LiveMemory most;
   const std::span all(programs.programs);

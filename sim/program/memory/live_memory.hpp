@@ -1,6 +1,7 @@
 // The highest memory of a step over its ranks, by the replay of each rank class's program. The program includes what
 // its stack keeps (ProgramOptions::memory).
 #pragma once
+#include "configs/files/memory_facts.hpp"
 #include "sim/program/compose/compose.hpp"
 #include "sim/program/memory/memory_replay.hpp"
 
@@ -18,6 +19,8 @@ LiveMemory live_memory(const Program& program, double peak_bytes);
 
 /// The class with the most memory of all, the first class of the first stage, or the last class of the last one.
 enum class Ranks { all, first_stage, last_stage };
+/// Those whose memory the trainer prints.
+Ranks printed_ranks(const MemoryFacts& facts);
 LiveMemory live_memory(const ProgramSet& programs, const RowsBound& rows, Ranks ranks = Ranks::all);
 
 /// Number of microbatches that reach every state of the buffers; further ones repeat them.
