@@ -7,7 +7,7 @@
 
 namespace wt {
 
-std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file, const ClusterSpec& cluster) {
+std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file) {
   YamlMap root = YamlMap::from_file(file);
   const auto beside = [&](const std::string& name) {
     const std::filesystem::path path = file.parent_path() / name;
@@ -16,9 +16,8 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file,
   };
   std::vector<MeasuredStep> out;
   for (YamlMap& entry : root.maps("steps")) {
-    MeasuredStep step{.run_file = entry.text("run"), .run = {}, .cluster = cluster};
+    MeasuredStep step{.run_file = entry.text("run"), .run = {}, .cluster = read_cluster(beside(entry.text("cluster")))};
     step.run = read_run(find_config("runs", beside(step.run_file)));
-    if (entry.has("cluster")) step.cluster = read_cluster(beside(entry.text("cluster")));
     if (entry.has("step_s") == entry.has("tokens_per_s_per_gpu"))
       entry.fail("run", "found {} of step_s and tokens_per_s_per_gpu, needs one of them",
                  entry.has("step_s") ? "both" : "none");

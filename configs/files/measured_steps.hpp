@@ -2,7 +2,7 @@
 //
 //   steps:
 //   - run: run.yaml               the run file of the job, as it ran; relative to this file, or a preset
-//     cluster: cluster.yaml       where it ran; default: the command's cluster
+//     cluster: cluster.yaml       where it ran: a preset, or a file beside this one
 //     tokens_per_s_per_gpu: 6514  or step_s
 //     reserved: 63.4GiB           peak of PyTorch's allocator on the GPU with the most, if known; or allocated
 #pragma once
@@ -25,6 +25,6 @@ struct MeasuredStep {
 };
 
 /// Throws Error{usage} where a file or key is wrong, or the list is empty.
-std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file, const ClusterSpec& cluster);
+std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file);
 
 }  // namespace wt

@@ -136,7 +136,7 @@ StudySpec read(YamlMap& map, const std::string& text) {
     if (file.is_relative() && std::filesystem::exists(map.file().parent_path() / file, none))
       file = map.file().parent_path() / file;
     s.measured_file = std::filesystem::absolute(file).lexically_normal().string();
-    s.measured = read_measured_steps(s.measured_file, s.cluster);
+    s.measured = read_measured_steps(s.measured_file);
   }
   s.gpus = map.integer("gpus", 1, limits::kGpus);
   const std::int64_t per_node = s.cluster.gpus_per_node;

@@ -61,13 +61,10 @@ std::vector<Door> spec_doors() {
   doors.push_back({"run",
                    presets("runs", {"demo", "dbrx-3072-h100", "tiny-moe-finetune", "tiny-moe-mix", "tiny-moe-safe"}),
                    [](const auto& input, const auto&) { run_from_text(input, "run.yaml"); }});
-  doors.push_back(
-      {"measured_steps",
-       {"steps:\n- {run: demo, cluster: hgx-h100, step_s: 1.5}\n- {run: demo, tokens_per_s_per_gpu: 100}\n"},
-       of_file("measured.yaml", [](const fs::path& file) {
-         static const ClusterSpec cluster = read_cluster("hgx-h100");
-         read_measured_steps(file, cluster);
-       })});
+  doors.push_back({"measured_steps",
+                   {"steps:\n- {run: demo, cluster: hgx-h100, step_s: 1.5, reserved: 60GiB}\n"
+                    "- {run: demo, cluster: hgx-h200, tokens_per_s_per_gpu: 100, allocated: 1.5GB}\n"},
+                   of_file("measured.yaml", [](const fs::path& file) { read_measured_steps(file); })});
   doors.push_back(
       {"job_log",
        {sample("tests/data/job_logs/torchtitan.log"),

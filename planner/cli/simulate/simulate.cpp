@@ -45,7 +45,7 @@ void simulate(const Options& o) {
       .sources = {.profiles = o.profiles, .machine = o.machine, .stack = o.stack, .allow_assumed = o.allow_assumed},
       .routing = o.routing,
       .measured = {}};
-  if (!o.measured.empty()) question.measured = read_measured_steps(o.measured, question.cluster);
+  if (!o.measured.empty()) question.measured = read_measured_steps(o.measured);
   if (!o.output.empty()) make_folder(o.output);
   const SimulatedRun step = simulated_run(question);
   const bool by_profiles = !step.cluster.shared_cores() && !(o.profiles.empty() && o.machine.empty());
