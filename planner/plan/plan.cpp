@@ -68,8 +68,7 @@ std::vector<TimedClass> timed_classes(const PlanInputs& inputs, const Plan& plan
 /// steps leave unknown of it.
 void narrow_by_own_steps(const PlanInputs& inputs, Plan& plan) {
   if (!inputs.own) return;
-  const double ratio =
-      interval_ratio(inputs.own->steps, sensitivity(plan_run(inputs, plan), inputs.study.cluster, inputs.sources));
+  const double ratio = interval_ratio(inputs.own->steps, plan_run(inputs, plan), inputs.study.cluster, inputs.sources);
   plan.step.low_s = plan.step.step_s / ratio, plan.step.high_s = plan.step.step_s * ratio;
 }
 

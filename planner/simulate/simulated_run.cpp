@@ -52,7 +52,7 @@ SimulatedRun simulated_run(const SimulateQuestion& question) {
   std::optional<StepRatiosByKind> own_ratios;
   if (!question.measured.empty()) {
     step.own = own_runs(question.measured, sources);
-    own_ratios = ratios_of(step.own->steps, sensitivity(run, step.cluster, sources), step.cluster);
+    own_ratios = ratios_of(step.own->steps, run, step.cluster, sources);
     sources.factors = step.own->steps.factors();
   }
   const MachineTimes times = make_times(sources, step.cluster, run.layout.world());

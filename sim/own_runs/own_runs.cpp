@@ -104,12 +104,14 @@ StackMemory OwnRuns::memory(const StackMemory& before) const {
   return before.knowing(measured);
 }
 
-double interval_ratio(const OwnSteps& steps, const StepSensitivity& sensitivity) {
-  return std::exp(kAt90 * steps.log_spread(sensitivity));
+double interval_ratio(const OwnSteps& steps, const RunSpec& run, const ClusterSpec& cluster,
+                      const TimeSources& sources) {
+  return std::exp(kAt90 * steps.log_spread(sensitivity(run, cluster, sources), own_spread(run.model)));
 }
 
-StepRatiosByKind ratios_of(const OwnSteps& steps, const StepSensitivity& sensitivity, const ClusterSpec& cluster) {
-  const double ratio = interval_ratio(steps, sensitivity);
+StepRatiosByKind ratios_of(const OwnSteps& steps, const RunSpec& run, const ClusterSpec& cluster,
+                           const TimeSources& sources) {
+  const double ratio = interval_ratio(steps, run, cluster, sources);
   return StepRatiosByKind(1 + cluster.others.size(), StepRatios{1 / ratio, ratio});
 }
 

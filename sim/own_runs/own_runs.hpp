@@ -33,9 +33,12 @@ struct OwnRuns {
 /// `sources`: without factors. Throws Error{usage} where ranks share cores, whose times are measured anyway.
 OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& sources);
 
-/// The upper end of a step's 80 % interval over the step, and the step over the lower end.
-double interval_ratio(const OwnSteps& steps, const StepSensitivity& sensitivity);
+/// The upper end of the 80 % interval of the run's step over the step, and the step over the lower end. `sources` as of
+/// sensitivity().
+double interval_ratio(const OwnSteps& steps, const RunSpec& run, const ClusterSpec& cluster,
+                      const TimeSources& sources);
 /// The same for every kind of the cluster's nodes.
-StepRatiosByKind ratios_of(const OwnSteps& steps, const StepSensitivity& sensitivity, const ClusterSpec& cluster);
+StepRatiosByKind ratios_of(const OwnSteps& steps, const RunSpec& run, const ClusterSpec& cluster,
+                           const TimeSources& sources);
 
 }  // namespace wt

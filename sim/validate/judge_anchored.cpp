@@ -55,7 +55,7 @@ AnchoredRows judge_anchored_runs(const std::vector<RunRow>& rows, const Publishe
     }
     const OwnSteps own(measured);
     const double step_s = forecast(row.step.files, *row.step.scaled(own.factors())).step_s,
-                 spread = std::exp(kAt90 * own.log_spread(row.own.sensitivity));
+                 spread = std::exp(kAt90 * own.log_spread(row.own.sensitivity, own_spread(rows[index].model)));
     Judged j = all[index];
     j.forecast.value = step_s, j.forecast.low = step_s / spread, j.forecast.high = step_s * spread;
     j.baseline.value = *share_of_peak(rows[index]) * rows[index].step_s / std::exp(log_share);

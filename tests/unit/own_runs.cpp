@@ -34,8 +34,8 @@ TEST_CASE("a step measured as predicted changes no constant, and makes intervals
   }
   REQUIRE(own.runs.size() == 1);
   CHECK(own.runs[0].after_s == Approx(step_s).epsilon(1e-9));
-  const StepSensitivity by = sensitivity(job.run, job.cluster, job.sources);
-  const auto now = ratios_of(own.steps, by, job.cluster), before = ratios_of(OwnSteps(), by, job.cluster);
+  const auto now = ratios_of(own.steps, job.run, job.cluster, job.sources),
+             before = ratios_of(OwnSteps(), job.run, job.cluster, job.sources);
   REQUIRE((now.size() == 1 && before.size() == 1));
   CHECK(now[0].high < before[0].high);
   CHECK(now[0].low == Approx(1 / now[0].high));

@@ -9,7 +9,7 @@ using namespace wt;
 
 namespace {
 
-constexpr double kOwn2 = kOwnStepSpread * kOwnStepSpread;
+constexpr double kOwn2 = kMeasuredSpread * kMeasuredSpread, kOther = 0.3;
 
 /// A step that consists of what one factor stretches.
 StepSensitivity all_of(std::size_t factor) {
@@ -19,9 +19,7 @@ StepSensitivity all_of(std::size_t factor) {
 }
 
 /// The variance of log(measured / predicted) before anything is measured, without the step's own error.
-double prior_variance(const StepSensitivity& sensitivity) {
-  return std::pow(OwnSteps().log_spread(sensitivity), 2) - kOwn2;
-}
+double prior_variance(const StepSensitivity& sensitivity) { return std::pow(OwnSteps().log_spread(sensitivity, 0), 2); }
 
 }  // namespace
 
@@ -50,9 +48,10 @@ TEST_CASE("one measured step moves each factor by its share of the variance") {
   CHECK(own.log_shift(memory) == Approx(common * seen));  // by the factor in common alone
   CHECK(own.factors().at("products") == Approx(std::exp(variance * seen)));
   CHECK(own.factors().at("memory") == Approx(std::exp(common * seen)));
-  CHECK(std::pow(own.log_spread(products), 2) == Approx(variance - variance * variance / (variance + kOwn2) + kOwn2));
-  CHECK(std::pow(own.log_spread(memory), 2) ==
-        Approx(prior_variance(memory) - common * common / (variance + kOwn2) + kOwn2));
+  CHECK(std::pow(own.log_spread(products, kOther), 2) ==
+        Approx(variance - variance * variance / (variance + kOwn2) + kOther * kOther));
+  CHECK(std::pow(own.log_spread(memory, kOther), 2) ==
+        Approx(prior_variance(memory) - common * common / (variance + kOwn2) + kOther * kOther));
 }
 
 TEST_CASE("many measured steps alike leave a step's own error") {
@@ -60,8 +59,8 @@ TEST_CASE("many measured steps alike leave a step's own error") {
   mixed[0] = 0.6, mixed[4] = 0.3;
   const OwnSteps own(std::vector<OwnStep>(5000, {mixed, -0.3}));
   CHECK(own.log_shift(mixed) == Approx(-0.3).epsilon(1e-3));
-  CHECK(own.log_spread(mixed) == Approx(kOwnStepSpread).epsilon(1e-3));
-  CHECK(own.log_spread(all_of(8)) > 2 * kOwnStepSpread);  // about what was not in them, little is known
+  CHECK(own.log_spread(mixed, kOther) == Approx(kOther).epsilon(1e-3));
+  CHECK(own.log_spread(all_of(8), 0) > 0.2);  // about what was not in them, little is known
 }
 
 TEST_CASE("two unlike steps tell their factors apart, in any order") {

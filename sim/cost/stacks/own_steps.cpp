@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "configs/files/model.hpp"
+
 namespace wt {
 namespace {
 
@@ -9,7 +11,7 @@ constexpr Eigen::Index kFactors = kStackFactors.size();
 
 /// Standard deviations of logarithms, in the order of kStackFactors: how far a job's factors are from its stack's.
 /// Rounded from those with the least error of `validate runs --anchors 1`, so these rows are no blind test of them.
-constexpr std::array<double, kStackFactors.size()> kSpreads = {0.06, 0.15, 0.5, 0.6, 0.4, 0.8, 0.3, 0.4, 0.7};
+constexpr std::array<double, kStackFactors.size()> kSpreads = {0.08, 0.2, 0.65, 0.8, 0.5, 1, 0.4, 0.5, 0.9};
 constexpr double kCommonSpread = 0.08;  ///< of the factor in common
 
 Eigen::VectorXd with_common(const StepSensitivity& sensitivity) {
@@ -20,6 +22,8 @@ Eigen::VectorXd with_common(const StepSensitivity& sensitivity) {
 }
 
 }  // namespace
+
+double own_spread(const ModelSpec& model) { return model.experts > 0 ? kMoeSpread : kDenseSpread; }
 
 OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) {
   Eigen::VectorXd spreads(kFactors + 1);
@@ -33,7 +37,7 @@ OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) {
     seen.row(i) = with_common(step.sensitivity);
     ratios[i] = step.log_ratio;
   }
-  logs_ = normal_posterior(spreads, seen, ratios, kOwnStepSpread);
+  logs_ = normal_posterior(spreads, seen, ratios, kMeasuredSpread);
 }
 
 std::map<std::string, double> OwnSteps::factors() const {
@@ -43,11 +47,13 @@ std::map<std::string, double> OwnSteps::factors() const {
   return out;
 }
 
-double OwnSteps::log_shift(const StepSensitivity& sensitivity) const { return with_common(sensitivity).dot(logs_.mean); }
+double OwnSteps::log_shift(const StepSensitivity& sensitivity) const {
+  return with_common(sensitivity).dot(logs_.mean);
+}
 
-double OwnSteps::log_spread(const StepSensitivity& sensitivity) const {
+double OwnSteps::log_spread(const StepSensitivity& sensitivity, double own) const {
   const Eigen::VectorXd by = with_common(sensitivity);
-  return std::sqrt(by.dot(logs_.covariance * by) + std::pow(kOwnStepSpread, 2));
+  return std::sqrt(by.dot(logs_.covariance * by) + own * own);
 }
 
 StackSpec with_factors(StackSpec stack, const StepModel& steps, const std::map<std::string, double>& factors) {

@@ -19,8 +19,10 @@ namespace wt {
 /// d log(step) / d log(factor), by index of kStackFactors: the share of the step that the factor stretches.
 using StepSensitivity = std::array<double, kStackFactors.size()>;
 
-/// Standard deviation of a step's own error, in its logarithm.
-inline constexpr double kOwnStepSpread = 0.1;
+/// Standard deviations of a step's own error, in its logarithm: of one that was measured, which another measurement of
+/// it repeats, and of others of the job. Steps of MoE models differ more in what no factor stretches.
+inline constexpr double kMeasuredSpread = 0.05, kDenseSpread = 0.1, kMoeSpread = 0.2;
+double own_spread(const ModelSpec& model);
 
 /// Change of a factor's logarithm by which a sensitivity is found.
 inline constexpr double kSensitivityLog = 0.1;
@@ -39,8 +41,8 @@ class OwnSteps {
   std::map<std::string, double> factors() const;
   /// The mean of log(measured / predicted) of another step of the job.
   double log_shift(const StepSensitivity& sensitivity) const;
-  /// Its standard deviation, with the step's own error.
-  double log_spread(const StepSensitivity& sensitivity) const;
+  /// Its standard deviation, with the step's own error (own_spread).
+  double log_spread(const StepSensitivity& sensitivity, double own) const;
 
  private:
   NormalPosterior logs_;  ///< of the factors, and of the one in common
