@@ -129,7 +129,7 @@ nlohmann::json decision_json(const Decision& d) {
     options.push_back(std::move(one));
   }
   nlohmann::json rows = nlohmann::json::array();
-  for (const OptionWorth& w : d.next) rows.emplace_back(w)["price"] = w.times;
+  for (const OptionWorth& w : d.next) rows.emplace_back(w)["times"] = w.times;
   return {{"schema", "windtunnel.decision/1"},
           {"answer", d.sentence},
           {"options", options},

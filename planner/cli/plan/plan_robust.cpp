@@ -104,7 +104,7 @@ Table measure_table(const Plan& plan, std::size_t rows) {
 
 json measure_json(const Plan& plan) {
   json rows = json::array();
-  for (const Worth& w : plan.next.rows) rows.emplace_back(w).update({{"price", w.what}, {"shapes", w.shapes.size()}});
+  for (const Worth& w : plan.next.rows) rows.emplace_back(w).update({{"times", w.what}, {"shapes", w.shapes.size()}});
   return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
 }
 
