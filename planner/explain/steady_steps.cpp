@@ -47,8 +47,9 @@ void check_clock(const std::vector<const LoggedStep*>& windows, double step_s, c
   constexpr double kLeast = 0.8, kMost = 1.6;
   std::vector<double> clock_s;
   for (std::size_t i = 1; i < windows.size(); ++i)
-    if (!windows[i]->step_s && windows[i]->unix_s && windows[i - 1]->unix_s && windows[i]->step > windows[i - 1]->step)
-      clock_s.push_back((*windows[i]->unix_s - *windows[i - 1]->unix_s) /
+    if (!windows[i]->step_s && windows[i]->clock_s && windows[i - 1]->clock_s &&
+        windows[i]->step > windows[i - 1]->step)
+      clock_s.push_back((*windows[i]->clock_s - *windows[i - 1]->clock_s) /
                         as_double(windows[i]->step - windows[i - 1]->step));
   if (clock_s.size() < kFewest) return;
   const double ratio = median(clock_s) / step_s;
@@ -69,6 +70,24 @@ void check_flops(double counted, const RunSpec& run, const std::string& log_file
       "{}: found {:.3g} GFLOP a token by the log's own throughput, and the job's model has {:.3g}; needs the log of "
       "this job: another model or sequence length gives such a figure",
       log_file, counted / 1e9, half / 1e9);
+}
+
+/// Median tokens of a step, where the trainer counts them. More than half of the batch may be padding or left out of
+/// the loss; more than the batch is another job.
+std::optional<double> tokens_per_step(const std::vector<const LoggedStep*>& windows, const RunSpec& run,
+                                      const std::string& log_file) {
+  constexpr double kLeast = 0.4, kMost = 1.02;
+  std::vector<double> counted;
+  for (std::size_t i = 1; i < windows.size(); ++i)
+    if (windows[i]->tokens && windows[i - 1]->tokens && windows[i]->step > windows[i - 1]->step)
+      counted.push_back((*windows[i]->tokens - *windows[i - 1]->tokens) /
+                        as_double(windows[i]->step - windows[i - 1]->step));
+  if (counted.empty()) return std::nullopt;
+  const double share = median(counted) / as_double(run.tokens_per_step());
+  if (share < kLeast || share > kMost)
+    throw_usage("{}: found {:.0f} tokens a step, and the job has {}; needs the log of this job", log_file,
+                median(counted), run.tokens_per_step());
+  return median(counted);
 }
 
 }  // namespace
@@ -105,6 +124,7 @@ SteadySteps steady_steps(const JobLog& log, const RunSpec& run, const std::strin
   out.low_s = quantile(seconds, 0.1), out.high_s = quantile(seconds, 0.9);
   if (!flops.empty()) out.flops_per_token = median(flops), check_flops(*out.flops_per_token, run, log_file);
   if (!mfu.empty()) out.mfu = median(mfu);
+  out.tokens_per_step = tokens_per_step(windows, run, log_file);
   if (const std::size_t quarter = seconds.size() / 4; seconds.size() >= kEnoughToDrift)
     out.drift = median({seconds.end() - static_cast<std::ptrdiff_t>(quarter), seconds.end()}) /
                     median({seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(quarter)}) -

@@ -21,13 +21,14 @@ struct SteadySteps {
   std::optional<double> memory_bytes = {};     ///< the highest peak
   std::optional<double> flops_per_token = {};  ///< as the trainer counts them
   std::optional<double> mfu = {};              ///< as the trainer prints it, median
+  std::optional<double> tokens_per_step = {};  ///< of all GPUs, as the trainer counts them, median
 };
 
 /// Seconds of a step by a logged line. None where the line has no time.
 std::optional<double> step_seconds(const LoggedStep& step, const RunSpec& run);
 
-/// Throws Error{usage} with `log_file`: fewer than three windows with a time; a global batch, FLOPs of a token, or a
-/// clock that are not the run's, so that the log is another job's.
+/// Throws Error{usage} with `log_file`: fewer than three windows with a time; a global batch, tokens of a step, FLOPs
+/// of a token, or a clock that are not the run's, so that the log is another job's.
 SteadySteps steady_steps(const JobLog& log, const RunSpec& run, const std::string& log_file);
 
 }  // namespace wt

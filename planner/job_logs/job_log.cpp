@@ -8,9 +8,13 @@
 #include <map>
 
 #include "configs/base/error.hpp"
+#include "configs/base/number.hpp"
 #include "configs/base/text.hpp"
+#include "planner/job_logs/event_file.hpp"
 #include "planner/job_logs/metric_files.hpp"
 #include "planner/job_logs/step_lines.hpp"
+#include "planner/job_logs/trainer_state.hpp"
+#include "planner/job_logs/wandb_run.hpp"
 
 namespace wt {
 namespace {
@@ -58,7 +62,7 @@ class Steps {
   static void merge(LoggedStep& known, const LoggedStep& copy) {
     if (says_loss(copy)) known.loss = copy.loss;
     for (const auto field : {&LoggedStep::step_s, &LoggedStep::tokens_per_s_per_gpu, &LoggedStep::tokens_per_s,
-                             &LoggedStep::flops_per_gpu, &LoggedStep::mfu})
+                             &LoggedStep::flops_per_gpu, &LoggedStep::mfu, &LoggedStep::tokens})
       if (!(known.*field)) known.*field = copy.*field;
     if (copy.memory_bytes) known.memory_bytes = std::max(known.memory_bytes.value_or(0), *copy.memory_bytes);
   }
@@ -88,7 +92,9 @@ void add_notes_on_values(JobLog& log) {
   const auto bad = std::ranges::find_if(log.steps, [](const LoggedStep& s) { return s.loss && std::isnan(*s.loss); });
   if (bad != log.steps.end())
     log.notes.push_back(fmt::format("The loss is not a number from step {} on, or for a while.", bad->step));
-  if (const auto untimed = std::ranges::count_if(log.steps, [](const LoggedStep& s) { return !s.timed(); });
+  const bool by_clock = log.trainer == JobTrainer::hugging_face;  // then the first step of a start has no time
+  if (const auto untimed =
+          std::ranges::count_if(log.steps, [&](const LoggedStep& s) { return !s.timed() && !(by_clock && s.clock_s); });
       untimed > 0)
     log.notes.push_back(fmt::format("{} without a usable time or rate, and left out.",
                                     untimed == 1 ? "One logged step is" : fmt::format("{} logged steps are", untimed)));
@@ -103,8 +109,53 @@ struct ReadLog {
   std::vector<std::string> notes = {};
 };
 
+/// Hugging Face's Trainer says when it wrote a step, not how long the step took. A clock that goes back is that of a
+/// new start.
+void time_by_clock(JobLog& log) {
+  for (std::size_t i = 1; i < log.steps.size(); ++i) {
+    const LoggedStep& before = log.steps[i - 1];
+    LoggedStep& now = log.steps[i];
+    if (now.timed() || !now.clock_s || !before.clock_s || std::ranges::binary_search(log.starts, now.step)) continue;
+    if (*now.clock_s > *before.clock_s) {
+      now.step_s = (*now.clock_s - *before.clock_s) / as_double(now.step - before.step);
+    } else {
+      log.starts.insert(std::ranges::upper_bound(log.starts, now.step), now.step);
+      log.notes.push_back(fmt::format("At step {} the log's clock begins again: the job started again.", now.step));
+    }
+  }
+}
+
+/// For formats that are not read line by line.
+std::string read_whole(const std::filesystem::path& file) {
+  constexpr std::uintmax_t kMost = std::uintmax_t{1} << 30;
+  if (const auto size = std::filesystem::file_size(file); size > kMost)
+    throw_usage("{}: found {} bytes, needs {} at most", file.string(), size, kMost);
+  return read_file(file, "a log of a job");
+}
+
 std::string at_line(const std::filesystem::path& file, std::int64_t line) {
   return fmt::format("{}: line {}", file.string(), line);
+}
+
+/// The steps of a reader of records, for example of event files.
+void read_records(ReadLog& out, const std::filesystem::path& file,
+                  MetricRecords (*read)(std::string_view, const std::string&, MetricSteps&)) {
+  MetricSteps metrics;
+  out.steps.expect_starts();
+  const MetricRecords recorded = read(read_whole(file), file.string(), metrics);
+  for (const auto& [record, step] : recorded.steps)
+    out.steps.add(step, fmt::format("{}: record {}", file.string(), record));
+  if (recorded.cut) out.notes.emplace_back("The log ends in the middle of a record, which is left out.");
+  out.trainer = metrics.trainer();
+  out.memory_is_reserved = metrics.memory_is_reserved();
+}
+
+void read_state(ReadLog& out, const std::filesystem::path& file) {
+  MetricSteps metrics;
+  out.steps.expect_starts();
+  for (const auto& [entry, step] : trainer_state_steps(read_whole(file), file.string(), metrics))
+    out.steps.add(step, fmt::format("{}: entry {} of log_history", file.string(), entry));
+  out.trainer = JobTrainer::hugging_face;
 }
 
 void read_table(ReadLog& out, const std::filesystem::path& file) {
@@ -189,12 +240,12 @@ void read_output(ReadLog& out, std::istream& in, const std::filesystem::path& fi
   reader.end(cut);
 }
 
-/// Whether one of the first lines is a JSON object with a metric of a trainer.
-bool has_metric_lines(std::istream& in) {
+/// Whether one of the first lines is such a one.
+bool begins_with(std::istream& in, bool (*is_such)(const std::string& line)) {
   constexpr int kLooked = 20;
   std::string line;
   bool found = false;
-  for (int i = 0; i < kLooked && !found && std::getline(in, line); ++i) found = is_metric_line(line);
+  for (int i = 0; i < kLooked && !found && std::getline(in, line); ++i) found = is_such(line);
   in.clear(), in.seekg(0);
   return found;
 }
@@ -226,9 +277,19 @@ JobLog read_job_log(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw_usage("{}: cannot be read; needs a log of a job", file.string());
   ReadLog read;
-  if (lower(file.extension().string()) == ".csv")
+  std::string begin(16, '\0');
+  in.read(begin.data(), std::ssize(begin));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  in.clear(), in.seekg(0);
+  if (is_event_file(begin))
+    read_records(read, file, event_file_steps);
+  else if (is_wandb_run(begin))
+    read_records(read, file, wandb_run_steps);
+  else if (lower(file.extension().string()) == ".csv")
     read_table(read, file);
-  else if (has_metric_lines(in))
+  else if (begins_with(in, is_trainer_state_line))
+    read_state(read, file);
+  else if (begins_with(in, is_metric_line))
     read_metrics(read, in, file);
   else
     read_output(read, in, file);
@@ -237,12 +298,15 @@ JobLog read_job_log(const std::filesystem::path& file) {
   if (log.steps.empty())
     throw_usage(
         "{}: found no step of torchtitan, Megatron, NeMo Automodel, Composer, Hugging Face's Trainer or windtunnel; "
-        "needs their standard output, metrics as JSON lines, or a CSV export of Weights & Biases{}{}",
+        "needs their standard output, metrics as JSON lines, TensorBoard's event files, run-*.wandb or a CSV export of "
+        "Weights & "
+        "Biases, or trainer_state.json{}{}",
         file.string(), log.notes.empty() ? "" : ". ", log.notes.empty() ? "" : log.notes.front());
   log.trainer = read.trainer;
   log.memory_is_reserved =
       read.memory_is_reserved || log.trainer == JobTrainer::torchtitan || log.trainer == JobTrainer::composer;
   log.peak_flops = read.peak_flops;
+  if (log.trainer == JobTrainer::hugging_face) time_by_clock(log);
   add_notes_on_values(log);
   return log;
 }

@@ -27,7 +27,8 @@ struct LoggedStep {
   std::optional<double> flops_per_gpu = {};         ///< FLOP/s that the trainer counts, by its own formula
   std::optional<double> mfu = {};                   ///< as a share, by the trainer's own formula
   std::optional<std::int64_t> global_batch = {};    ///< sequences
-  std::optional<double> unix_s = {};                ///< when the line was written, by a clock without a time zone
+  std::optional<double> tokens = {};                ///< of all GPUs since the first step, as the trainer counts them
+  std::optional<double> clock_s = {};               ///< when it was written, by a clock of any zone and any beginning
 
   bool timed() const { return step_s || tokens_per_s_per_gpu || tokens_per_s; }
 };
@@ -41,8 +42,10 @@ struct JobLog {
   std::vector<std::string> notes;    ///< what is unusual in it, in sentences
 };
 
-/// Reads standard output, a JSON-lines file of metrics, or a CSV export of Weights & Biases. Throws Error{usage} for a
-/// file without steps of a known trainer, numbers in another notation than the trainer's, and lines of two runs.
+/// Reads standard output, a JSON-lines file of metrics, TensorBoard's event files, a CSV export or a run-*.wandb of
+/// Weights & Biases, or Hugging Face's trainer_state.json. Throws Error{usage} for a file without steps of a known
+/// trainer, numbers in another notation than the trainer's, damage, more than 1 GiB of a file that is not text, and
+/// lines of two runs.
 JobLog read_job_log(const std::filesystem::path& file);
 
 }  // namespace wt

@@ -1,9 +1,9 @@
 #include "planner/job_logs/metric_files.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "configs/base/error.hpp"
@@ -23,6 +23,19 @@ struct Metric {
 };
 
 using enum JobTrainer;
+/// The first one that is there counts: W&B's own step counts calls in some trainers.
+const char* const kStepNames[] = {"train/global_step", "trainer/global_step", "_step", "step", "Step"};
+/// When a row was written: a clock of W&B and of TensorBoard.
+constexpr const char* kWritten = "_timestamp";
+/// Of Hugging Face's Trainer since it began, where it counts tokens. Its clock goes on while it evaluates.
+constexpr const char* kSinceStart = "train/train_runtime";
+
+/// The whole run's, in the Trainer's last row: with start, evaluations and saves.
+constexpr const char* kWholeRun = "train/train_loss";
+
+/// "eval/runtime", "eval/NAME_runtime": seconds of one evaluation of Hugging Face's Trainer.
+bool is_evaluation(const std::string& name) { return name.starts_with("eval/") && name.ends_with("runtime"); }
+
 const Metric kMetrics[] = {
     {"throughput(tps)", torchtitan, &LoggedStep::tokens_per_s_per_gpu, 1},
     {"mfu(%)", torchtitan, &LoggedStep::mfu, 0.01},
@@ -30,6 +43,10 @@ const Metric kMetrics[] = {
     {"loss_metrics/global_avg_loss", torchtitan, &LoggedStep::loss, 1},
     {"iteration-time", megatron, &LoggedStep::step_s, 1},
     {"lm loss", megatron, &LoggedStep::loss, 1},
+    {"mem-max-allocated-bytes", megatron, &LoggedStep::memory_bytes, 1},
+    {"train_step_timing in s", megatron, &LoggedStep::step_s, 1},
+    {"reduced_train_loss", megatron, &LoggedStep::loss, 1},
+    {"TFLOPS_per_GPU", megatron, &LoggedStep::flops_per_gpu, 1e12},
     {"throughput/tflops/device", megatron, &LoggedStep::flops_per_gpu, 1e12},
     {"tps", automodel, &LoggedStep::tokens_per_s, 1},
     {"tps_per_gpu", automodel, nullptr, 1},  // leaves tensor and pipeline ranks out
@@ -41,6 +58,9 @@ const Metric kMetrics[] = {
     {"step_s", windtunnel, &LoggedStep::step_s, 1},
     {"tokens_per_s", windtunnel, &LoggedStep::tokens_per_s, 1},
     {"peak_tensor_bytes", windtunnel, &LoggedStep::memory_bytes, 1},
+    {"train/loss", hugging_face, &LoggedStep::loss, 1},
+    {"train/num_input_tokens_seen", hugging_face, &LoggedStep::tokens, 1},
+    {kSinceStart, hugging_face, nullptr, 1},
     {"loss", {}, &LoggedStep::loss, 1},
     {"mfu", {}, &LoggedStep::mfu, 1},
 };
@@ -49,8 +69,6 @@ const Metric* metric_of(const std::string& name) {
   const auto* const found = std::ranges::find_if(kMetrics, [&](const Metric& m) { return name == m.name; });
   return found == std::end(kMetrics) ? nullptr : found;
 }
-
-const std::set<std::string> kStepNames{"step", "_step", "Step", "trainer/global_step"};
 
 double number_of(const nlohmann::json& value, const std::string& where, const std::string& name) {
   if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
@@ -65,14 +83,28 @@ bool says_something(const Metric& metric, double value) { return metric.field ==
 /// A line's JSON; discarded where it is none, or longer than any step's.
 nlohmann::json object_of(const std::string& line) {
   constexpr std::size_t kLongest = 1 << 20;
-  static const std::regex kNan(R"(:\s*-?(?:NaN|Infinity)\b)");
-  if (line.size() > kLongest) return nlohmann::json(nlohmann::json::value_t::discarded);
-  const bool nan =
-      line.size() < 4000 && (line.find("NaN") != std::string::npos || line.find("Infinity") != std::string::npos);
-  return lax_json(nan ? std::regex_replace(line, kNan, ": null") : line);
+  return line.size() > kLongest ? nlohmann::json(nlohmann::json::value_t::discarded) : python_json(line);
 }
 
 }  // namespace
+
+nlohmann::json python_json(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    std::string_view number;
+    if (!in_string && (c == 'N' || c == 'I' || c == '-'))
+      for (const std::string_view word : {"NaN", "-Infinity", "Infinity"})
+        if (text.compare(i, word.size(), word) == 0) number = word;
+    if (c == '"') in_string = !in_string;
+    out += number.empty() ? std::string(1, c) : "null";
+    if (in_string && c == '\\' && i + 1 < text.size()) out += text[++i];
+    if (!number.empty()) i += number.size() - 1;
+  }
+  return lax_json(out);
+}
 
 bool is_metric_line(const std::string& line) {
   if (line.find('{') == std::string::npos) return false;
@@ -83,57 +115,74 @@ bool is_metric_line(const std::string& line) {
          });
 }
 
+bool MetricSteps::knows(const std::string& name) {
+  return metric_of(name) != nullptr || is_evaluation(name) || name == kWholeRun;
+}
+
 bool MetricSteps::is_object(const std::string& line) { return object_of(line).is_object(); }
 
-void MetricSteps::take(LoggedStep& step, const std::string& name, double value, const std::string& where) {
+bool MetricSteps::take(LoggedStep& step, const std::string& name, double value, const std::string& where) {
+  if ((name == kSinceStart || (name == kWritten && !step.clock_s)) && std::isfinite(value))
+    step.clock_s = value - evaluated_s_;
   const Metric* const metric = metric_of(name);
-  if (metric == nullptr) return;
+  if (metric == nullptr) return false;
   if (metric->trainer && trainer_ && trainer_ != metric->trainer)
     throw_usage("{}: found a metric of {} beside metrics of {}; needs those of one job", where,
                 to_string(*metric->trainer), to_string(*trainer_));
   if (metric->trainer) trainer_ = metric->trainer;
-  if (metric->field == nullptr || !says_something(*metric, value)) return;
-  step.*metric->field = metric->unit * value;
-  if (metric->field == &LoggedStep::memory_bytes) memory_is_reserved_ = name.find("reserved") != std::string::npos;
+  if (metric->field != nullptr && says_something(*metric, value)) {
+    step.*metric->field = metric->unit * value;
+    if (metric->field == &LoggedStep::memory_bytes) memory_is_reserved_ = name.find("reserved") != std::string::npos;
+  }
+  return metric->field != &LoggedStep::tokens;  // stands beside evaluations, too
 }
 
 void MetricSteps::finish(LoggedStep& step) const {
   if (trainer_ == automodel && step.mfu) *step.mfu /= 100;  // it writes percent
 }
 
+std::optional<LoggedStep> MetricSteps::row(const nlohmann::json& object, const std::string& where) {
+  LoggedStep out;
+  bool known = false;
+  const bool whole_run = object.contains(kWholeRun);
+  for (const auto& [name, value] : object.items())
+    if ((metric_of(name) != nullptr || name == kWritten) && !(whole_run && name == kSinceStart))
+      known = take(out, name, number_of(value, where, name), where) || known;
+  for (const auto& [name, value] : object.items())  // after the step of its row
+    if (is_evaluation(name) && value.is_number() && value > 0) evaluated_s_ += value.get<double>();
+  finish(out);
+  for (const char* const name : kStepNames)
+    if (known && object.contains(name) && object[name].is_number_integer()) {
+      out.step = step_of_log(object[name].dump(), where);
+      return out;
+    }
+  return std::nullopt;
+}
+
 std::optional<LoggedStep> MetricSteps::json_line(const std::string& line, const std::string& where) {
   const nlohmann::json object = object_of(line);
   if (!object.is_object()) throw_usage("{}: found no JSON object, needs one a line", where);
-  LoggedStep out;
-  bool numbered = false;
-  for (const auto& [name, value] : object.items()) {
-    if (kStepNames.contains(name) && value.is_number_integer()) {
-      out.step = step_of_log(value.dump(), where);
-      numbered = true;
-    }
-    if (metric_of(name) != nullptr) take(out, name, number_of(value, where, name), where);
-  }
-  finish(out);
-  return numbered ? std::optional(out) : std::nullopt;
+  return row(object, where);
 }
 
 MetricSteps::Table MetricSteps::csv(const std::filesystem::path& file) {
-  std::string step_column;
   std::vector<std::string> columns, names;
   std::set<std::string> runs;
-  for (const std::string& column : read_csv_header(file)) {
-    if (kStepNames.contains(column)) step_column = column;
+  const std::vector<std::string> header = read_csv_header(file);
+  for (const std::string& column : header) {
     const std::size_t dash = column.rfind(" - ");
     const std::string name = dash == std::string::npos ? column : column.substr(dash + 3);
-    if (metric_of(name) == nullptr) continue;
+    if (metric_of(name) == nullptr && name != kWritten) continue;
     if (dash != std::string::npos) runs.insert(column.substr(0, dash));
     columns.push_back(column), names.push_back(name);
   }
   if (runs.size() > 1) throw_usage("{}: found columns of {} runs, needs those of one", file.string(), runs.size());
-  if (step_column.empty() || columns.empty())
+  const auto* const step_column =
+      std::ranges::find_if(kStepNames, [&](const char* name) { return std::ranges::count(header, name) > 0; });
+  if (step_column == std::end(kStepNames) || columns.empty())
     throw_usage("{}: found no column of steps, or none that a known trainer writes; needs Step and, for example, {}",
                 file.string(), kMetrics[0].name);
-  columns.push_back(step_column);
+  columns.emplace_back(*step_column);
   const CsvTable table = read_csv(file, columns, OtherColumns::ignored);
   Table out;
   out.broken = std::ssize(table.broken);

@@ -144,7 +144,7 @@ std::optional<LoggedStep> StepLines::torchtitan(const std::string& line, const s
   out.memory_bytes = positive(number_or_nan_of_log(m[4], where, "memory") * kGiB_bytes);
   out.tokens_per_s_per_gpu = positive(number_or_nan_of_log(m[5], where, "tps"));
   out.flops_per_gpu = positive(number_or_nan_of_log(m[6], where, "tflops") * 1e12);
-  out.unix_s = time_in(line);
+  out.clock_s = time_in(line);
   if (m[7].matched && m[7] != "N/A") {
     const std::string percent = m[7];
     out.mfu = number_of_log(percent.substr(0, percent.size() - 1), where, "mfu") / 100;
@@ -173,7 +173,7 @@ std::optional<LoggedStep> StepLines::megatron(const std::string& line, const std
   if (out.loss) had_lm_loss_ = true;
   if (!out.loss && had_lm_loss_)  // a loss that is not a number makes the field vanish
     out.loss = std::numeric_limits<double>::quiet_NaN();
-  out.unix_s = time_in(line);
+  out.clock_s = time_in(line);
   if (const auto rate = positive(field(fields, "throughput per GPU (TFLOP/s/GPU)", where)))
     out.flops_per_gpu = *rate * 1e12;
   else
@@ -206,7 +206,7 @@ std::optional<LoggedStep> StepLines::automodel(const std::string& line, const st
   out.memory_bytes = positive(number_or_nan_of_log(m[3], where, "mem") * kGiB_bytes);
   // What it calls a GPU's rate leaves tensor and pipeline ranks out.
   out.tokens_per_s = positive(number_or_nan_of_log(m[4], where, "tps"));
-  out.unix_s = time_in(line);
+  out.clock_s = time_in(line);
   return out;
 }
 
@@ -248,11 +248,28 @@ void StepLines::progress_bar(const std::string& line, const std::string& where) 
   // tqdm's, without a description: " 12%|###   | 12/100 [00:41<05:03,  3.45s/it]"
   static const std::regex kBar(R"(^\s*\d+%\|[^|]*\|\s*(\d+)/(\d+) \[(?:(\d{1,6}):)?(\d{1,6}):(\d\d)<)");
   losses_of_trainer_ = losses_of_trainer_ || line.find("{'loss':") != std::string::npos;
+  if (line.find("_runtime':") != std::string::npos) clocked_line(line, where);
   if (line.find("%|") == std::string::npos) return;
   std::smatch m;
   if (!std::regex_search(line, m, kBar)) return;
+  if (clocked_next_) {  // tqdm draws the bar again after each line, with the line's step
+    clocked_next_->step = step_of_log(m[1], where);
+    clocked_.push_back(*std::exchange(clocked_next_, std::nullopt));
+  }
   const auto part = [&](int i) { return m[i].matched ? std::stod(m[i]) : 0.0; };
   bars_[step_of_log(m[2], where)].push_back({step_of_log(m[1], where), 3600 * part(3) + 60 * part(4) + part(5)});
+}
+
+void StepLines::clocked_line(const std::string& line, const std::string& where) {
+  const auto value = [&](const char* key) -> std::optional<double> {
+    const std::regex entry(std::string("'") + key + "': '?([^',}]+)");
+    std::smatch m;
+    return std::regex_search(line, m, entry) ? std::optional(number_or_nan_of_log(m[1], where, key)) : std::nullopt;
+  };
+  if (const auto evaluated = positive(value(R"(eval_(?:\w+_)?runtime)"))) evaluated_s_ += *evaluated;
+  const auto loss = value("loss"), since = positive(value("train_runtime"));
+  if (!loss || !since) return;
+  clocked_next_ = LoggedStep{.loss = loss, .tokens = value("num_input_tokens_seen"), .clock_s = *since - evaluated_s_};
 }
 
 std::vector<LoggedStep> StepLines::end(bool cut) {
@@ -265,6 +282,7 @@ std::vector<LoggedStep> StepLines::end(bool cut) {
                     })->second;
   constexpr double kWindow_s = 30;  // elapsed time has whole seconds
   trainer_ = JobTrainer::hugging_face;
+  if (!clocked_.empty()) return clocked_;
   Progress begin = bar.front();
   for (const Progress& now : bar) {
     if (now.step < begin.step || now.elapsed_s < begin.elapsed_s) begin = now;  // started again

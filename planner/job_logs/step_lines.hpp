@@ -21,7 +21,7 @@ class StepLines {
   /// notation, and for a line of another trainer than the lines before.
   std::optional<LoggedStep> read(const std::string& bare, const std::string& where);
   /// What the end of the log completes: Composer's last block, unless the log was `cut` in it; where no trainer was
-  /// found, the windows of Hugging Face's progress bar.
+  /// found, the steps of Hugging Face's Trainer: by its seconds since the start, or windows of its progress bar.
   std::vector<LoggedStep> end(bool cut);
 
   std::optional<JobTrainer> trainer() const { return trainer_; }
@@ -39,12 +39,17 @@ class StepLines {
   std::optional<LoggedStep> automodel(const std::string& line, const std::string& where);
   std::optional<LoggedStep> composer(const std::string& line, const std::string& where);
   void progress_bar(const std::string& line, const std::string& where);
+  /// A line of Hugging Face's Trainer with seconds since the start, which it has where it counts tokens.
+  void clocked_line(const std::string& line, const std::string& where);
   void of(JobTrainer trainer, const std::string& where);
 
   std::optional<JobTrainer> trainer_;
   std::optional<double> peak_flops_;
-  std::optional<double> flops_of_next_;  ///< Megatron-Bridge prints them a line before the step
-  std::optional<LoggedStep> block_;      ///< of Composer, not complete yet
+  std::optional<double> flops_of_next_;     ///< Megatron-Bridge prints them a line before the step
+  std::optional<LoggedStep> block_;         ///< of Composer, not complete yet
+  std::optional<LoggedStep> clocked_next_;  ///< its step comes with the next bar
+  std::vector<LoggedStep> clocked_;
+  double evaluated_s_ = 0;
   bool had_lm_loss_ = false, counts_tokens_ = false, losses_of_trainer_ = false;
   struct Progress {
     std::int64_t step = 0;

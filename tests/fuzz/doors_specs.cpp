@@ -1,7 +1,9 @@
+#include <boost/crc.hpp>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/cluster.hpp"
 #include "configs/files/duration.hpp"
@@ -23,6 +25,7 @@
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
 #include "tests/fuzz/door.hpp"
+#include "trainer/trackers/event_records.hpp"
 
 namespace wt::fuzz {
 namespace {
@@ -33,6 +36,17 @@ std::vector<std::string> presets(const std::string& kind, const std::vector<std:
   std::vector<std::string> out;
   for (const std::string& name : names) out.push_back(sample(fs::path("configs") / kind / (name + ".yaml")));
   return out;
+}
+
+/// A file of Weights & Biases with one record, behind its checksum.
+std::string wandb_file(const std::string& record) {
+  const std::string piece = '\1' + record.substr(0, 30000);
+  boost::crc_32_type sum;
+  sum.process_bytes(piece.data(), piece.size());
+  std::string out(":W&B\xe1\xbe\0", 7);
+  for (int i = 0; i < 4; ++i) out += static_cast<char>(sum.checksum() >> 8 * i & 0xff);
+  for (int i = 0; i < 2; ++i) out += static_cast<char>((piece.size() - 1) >> 8 * i & 0xff);
+  return out + piece;
 }
 
 /// A reader that takes a file's name.
@@ -73,8 +87,30 @@ std::vector<Door> spec_doors() {
         "[batch=11/50]:\n\t Train loss/train/total: 3.25\n\t Train throughput/device/mfu: 0.41\n",
         " 10%|#| 10/100 [00:35<05:15,  3.50s/it]\n 20%|#| 20/100 [01:15<05:15,  3.50s/it]\n{'loss': '2.1', 'epoch': "
         "1}\n",
-        "{\"step\": 1, \"step_s\": 0.5, \"loss\": null}\n"},
+        "{\"step\": 1, \"step_s\": 0.5, \"loss\": null}\n",
+        "{\"log_history\": [{\"loss\": NaN, \"step\": 1, \"train_runtime\": 2.5}, {\"eval_runtime\": 1.5, \"step\": "
+        "1},\n"
+        "{\"loss\": 2.5, \"num_input_tokens_seen\": 64, \"step\": 2, \"train_runtime\": 5}]}\n"},
        of_file("job.log", [](const fs::path& file) { read_job_log(file); })});
+  const std::string event = scalar_event(2, 4, "iteration-time", 4.5);
+  doors.push_back(
+      {"event_file",
+       {event_record(version_event(1)) + event_record(event) + event_record(scalar_event(2, 4, "lm loss", 2.5))},
+       of_file("events", [](const fs::path& file) { read_job_log(file); })});
+  doors.push_back({"event", {event}, [](const auto& input, const fs::path& folder) {  // behind its checksum
+                     read_job_log(written(folder, "events", event_record(input)));
+                   }});
+  doors.push_back({"wandb_run",
+                   {read_file("tests/data/job_logs/run.wandb", "a sample")},
+                   of_file("run.wandb", [](const fs::path& file) { read_job_log(file); })});
+  doors.push_back({"wandb_record",
+                   {std::string("\x12\x1b\x0a\x15\x12\x0eiteration-time\x82\x01\x03"
+                                "4.5"
+                                "\x12\x02\x08\x04",
+                                29)},
+                   [](const auto& input, const fs::path& folder) {
+                     read_job_log(written(folder, "run.wandb", wandb_file(input)));
+                   }});
   doors.push_back({"study", presets("studies", preset_names("studies")),
                    [](const auto& input, const auto&) { study_from_text(input, "study.yaml"); }});
   doors.push_back({"study_assignments",

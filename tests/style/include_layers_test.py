@@ -99,7 +99,7 @@ MAY_INCLUDE = {
     "planner/whatif": ["configs", "sim", "planner/plan"],
     "planner/benchmarks": ["configs", "sim", "planner/search", "planner/plan"],
     "planner/simulate": ["configs", "sim"],
-    "planner/job_logs": ["configs", "sim/measurements"],
+    "planner/job_logs": ["configs", "sim/measurements", "trainer/trackers/event_records"],
     "planner/explain": ["configs", "sim", "planner/simulate", "planner/job_logs"],
     # satellites: nothing of the rows above includes them
     "planner/experiments": ["configs", "sim", "planner/plan", "bench/gate", "trainer/data", "trainer/safetensors", "trainer/process",

@@ -9,6 +9,7 @@
 #include "planner/job_logs/job_log.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
+#include "trainer/trackers/event_records.hpp"
 
 using namespace wt;
 using namespace wt::test;
@@ -137,6 +138,173 @@ TEST_CASE("metrics as JSON lines, and as Weights & Biases exports them") {
   CHECK(table.steps[1].tokens_per_s_per_gpu == 6500);
   CHECK_THAT(usage_error([] { read("Step,a - throughput(tps),b - throughput(tps)\n10,6400,6400\n", "export.csv"); }),
              Catch::Contains("columns of 2 runs"));
+}
+
+namespace {
+
+/// An entry of log_history, as transformers 4.57 writes it with include_num_input_tokens_seen.
+std::string logged(int step, double runtime, const std::string& loss = "2.5") {
+  return fmt::format(
+      R"({{"epoch": 0.1, "grad_norm": 1.5, "loss": {}, "num_input_tokens_seen": {}, "step": {}, "train_runtime": {}}},)",
+      loss, 2048 * step, step, runtime);
+}
+
+std::string state(const std::string& entries) {
+  return R"({"epoch": 1.0, "global_step": 40,
+  "log_history": [)" +
+         entries + R"({"step": 40, "train_loss": 2.5, "train_runtime": 80.5}], "max_steps": 40})";
+}
+
+}  // namespace
+
+TEST_CASE("trainer_state.json: seconds since the start, without those of evaluations") {
+  const JobLog log = read(state(logged(1, 9) + logged(2, 10) + R"({"step": 2, "eval_loss": 3, "eval_runtime": 4},)" +
+                                R"({"step": 3, "eval_web_runtime": 2},)" + logged(4, 19) + logged(5, 20, "NaN")),
+                          "trainer_state.json");
+  CHECK(log.trainer == JobTrainer::hugging_face);
+  REQUIRE(log.steps.size() == 4);
+  CHECK_FALSE(log.steps[0].timed());
+  CHECK(log.steps[1].step_s == Approx(1));
+  CHECK(log.steps[2].step_s == Approx((19.0 - 10 - 4 - 2) / 2));
+  CHECK(log.steps[3].tokens == 5 * 2048);
+  CHECK(std::isnan(log.steps[3].loss.value()));
+  CHECK_FALSE(says(log, "left out"));
+  const JobLog resumed = read(state(logged(1, 9) + logged(2, 10) + logged(3, 2) + logged(4, 3)));
+  CHECK(resumed.starts == std::vector<std::int64_t>{1, 3});
+  CHECK_FALSE(resumed.steps[2].timed());
+  CHECK(says(resumed, "the log's clock begins again"));
+}
+
+TEST_CASE("a trainer_state.json without times, or cut, is refused") {
+  const std::string untimed = R"({"loss": 2.5, "step": 10},)";
+  CHECK_THAT(usage_error([&] { read(state(untimed)); }),
+             Catch::Contains("only 80.5 s for all 40 steps") && Catch::Contains("include_num_input_tokens_seen"));
+  CHECK_THAT(usage_error([&] { read(state(logged(1, 9)).substr(0, 150)); }), Catch::Contains("is cut"));
+  CHECK_THAT(usage_error([] { read(R"({"log_history": 3})"); }), Catch::Contains("no list log_history"));
+  CHECK_THAT(usage_error([] { read(state(logged(1, 9) + R"({"loss": "secret", "step": 2},)")); }),
+             Catch::Contains("found no time") || !Catch::Contains("secret"));
+}
+
+TEST_CASE("what Hugging Face's Trainer wrote here: its own file, what it printed, and TensorBoard's") {
+  const JobLog log = read_job_log("tests/data/job_logs/hugging_face/trainer_state.json");
+  CHECK(log.trainer == JobTrainer::hugging_face);
+  REQUIRE(log.steps.size() == 40);
+  CHECK(log.notes.empty());
+  CHECK(log.steps[5].step_s == Approx(4.6358 - 4.0173));
+  CHECK(log.steps.back().tokens == 40 * 8 * 256);
+  double all_s = 0;
+  for (const LoggedStep& step : log.steps) all_s += step.step_s.value_or(0);
+  CHECK(all_s + 1.3706 < 27.8724);        // the Trainer's own sum, with four evaluations
+  CHECK(all_s + 1.3706 > 27.8724 - 2.5);  // of half a second each
+  const JobLog printed = read_job_log("tests/data/job_logs/hugging_face/stdout.log");
+  REQUIRE(printed.steps.size() == log.steps.size());
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    CHECK((printed.steps[i].step == log.steps[i].step && printed.steps[i].tokens == log.steps[i].tokens));
+    CHECK(printed.steps[i].step_s.value_or(0) == Approx(log.steps[i].step_s.value_or(0)).margin(1e-9));
+  }
+  const JobLog events = read_job_log("tests/data/job_logs/hugging_face/events.out.tfevents.0");
+  CHECK((events.trainer == JobTrainer::hugging_face && events.notes.empty()));
+  REQUIRE(events.steps.size() == log.steps.size());
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    CHECK(events.steps[i].step == log.steps[i].step);
+    CHECK(events.steps[i].loss.value() == Approx(log.steps[i].loss.value()));
+    CHECK(events.steps[i].step_s.value_or(0) == Approx(log.steps[i].step_s.value_or(0)).margin(1e-5));
+  }
+}
+
+namespace {
+
+/// An event with a tensor of one float: DataType 1, a shape without dimensions, tensor_content.
+std::string tensor_event(std::int64_t step, const std::string& tag, float value) {
+  std::string event = scalar_event(1.5, step, tag, value);
+  const std::string number = event.substr(event.size() - 4);
+  std::string tensor = std::string("\x08\x01\x12\x00\x22\x04", 6) + number;
+  std::string one = "\x0a" + std::string(1, static_cast<char>(tag.size())) + tag + "\x42" +
+                    std::string(1, static_cast<char>(tensor.size())) + tensor;
+  std::string summary = "\x0a" + std::string(1, static_cast<char>(one.size())) + one;
+  return event.substr(0, event.find('\x2a')) + "\x2a" + std::string(1, static_cast<char>(summary.size())) + summary;
+}
+
+std::string megatron_event() { return event_record(scalar_event(2, 90, "iteration-time", 4.5)); }
+
+/// Steps 10, 20, .. of torchtitan, among tags that nobody knows.
+std::string titan_events(int steps) {
+  std::string out = event_record(version_event(1e9));
+  for (int i = 1; i <= steps; ++i) {
+    const double unix_s = 1e9 + 12.8 * i;
+    out += event_record(scalar_event(unix_s, 10 * i, "loss_metrics/global_avg_loss", 7 - 0.5 * i));
+    out += event_record(scalar_event(unix_s, 10 * i, "lr", 1e-4));
+    out += event_record(scalar_event(unix_s + 1, 640 * i, "lr vs samples", 1e-4));
+    out += event_record(tensor_event(10 * i, "throughput(tps)", 6000.0F + static_cast<float>(i)));
+    out += event_record(scalar_event(unix_s, 10 * i, "memory/max_reserved(GiB)", 61.25));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("TensorBoard's event files: simple values and tensors, other tags left out") {
+  const JobLog log = read(titan_events(3), "events.out.tfevents.1");
+  CHECK((log.trainer == JobTrainer::torchtitan && log.memory_is_reserved && log.notes.empty()));
+  REQUIRE(log.steps.size() == 3);
+  CHECK((log.steps[1].step == 20 && log.steps[1].loss == 6 && log.steps[1].tokens_per_s_per_gpu == 6002));
+  CHECK(log.steps[1].memory_bytes == Approx(61.25 * kGiB_bytes));
+  CHECK(log.steps[2].clock_s.value() - log.steps[1].clock_s.value() == Approx(12.8));
+
+  const std::string megatron_events = event_record(version_event(1)) +
+                                      event_record(scalar_event(2, 4, "iteration-time", 4.5)) +
+                                      event_record(scalar_event(2, 4, "iteration-time vs samples", 4.5)) +
+                                      event_record(scalar_event(2, 4, "lm loss", std::nan("")));
+  const JobLog megatron = read(megatron_events);
+  CHECK((megatron.trainer == JobTrainer::megatron && megatron.steps.at(0).step_s == 4.5));
+  CHECK(std::isnan(megatron.steps[0].loss.value()));
+  const JobLog nemo = read(event_record(scalar_event(2, 4, "train_step_timing in s", 5.5)));
+  CHECK((nemo.trainer == JobTrainer::megatron && nemo.steps.at(0).step_s == 5.5));
+}
+
+TEST_CASE("an event file that is cut says so; a damaged one is refused") {
+  const std::string all = titan_events(3);
+  const std::size_t last = event_record(scalar_event(1, 30, "memory/max_reserved(GiB)", 1)).size();
+  for (std::size_t less = 1; less <= last; ++less) {
+    const JobLog log = read(all.substr(0, all.size() - less));
+    CHECK(says(log, "middle of a record") == (less != last));
+    CHECK((log.steps.size() == 3 && !log.steps[2].memory_bytes));
+  }
+  for (std::size_t at = 0; at < all.size(); at += 7) {
+    std::string damaged = all;
+    damaged[at] ^= 0x10;
+    if (at < 12) continue;  // then it is no event file at all
+    CHECK_THAT(usage_error([&] { read(damaged); }), Catch::Contains("another checksum"));
+  }
+  CHECK_THAT(usage_error([&] { read(event_record(version_event(1))); }), Catch::Contains("found no step"));
+  CHECK_THAT(usage_error([&] { read(event_record("\x0a\xff\xff\xff")); }), Catch::Contains("found no event"));
+  CHECK_THAT(usage_error([&] { read(titan_events(2) + megatron_event()); }), Catch::Contains("beside metrics of"));
+  CHECK_THAT(usage_error([&] { read(event_record(scalar_event(1, -4, "iteration-time", 4))); }),
+             Catch::Contains("a step that is no number"));
+}
+
+TEST_CASE("an offline run of Weights & Biases, as wandb 0.31.0 wrote it here") {
+  const std::filesystem::path file = "tests/data/job_logs/run.wandb";
+  const JobLog log = read_job_log(file);
+  CHECK((log.trainer == JobTrainer::torchtitan && log.memory_is_reserved && log.notes.empty()));
+  REQUIRE(log.steps.size() == 20);
+  for (int i = 1; i <= 20; ++i) {
+    const LoggedStep& step = log.steps[static_cast<std::size_t>(i - 1)];
+    CHECK((step.step == 10 * i && step.tokens_per_s_per_gpu == 6000 + 10 * i && step.loss == 7 - i / 16.0));
+    CHECK(step.memory_bytes == Approx(61.25 * kGiB_bytes));
+    CHECK(step.mfu == Approx(0.325));
+  }
+  const std::string all = read_bytes(file);
+  REQUIRE(all.size() > 32768);  // a row lies across two blocks
+  const JobLog cut = read(all.substr(0, 32768), "run-1.wandb");
+  CHECK((cut.steps.size() > 10 && cut.steps.size() < 20 && says(cut, "middle of a record")));
+  for (std::size_t at = 7; at < all.size(); at += 997) {
+    std::string damaged = all;
+    damaged[at] ^= 0x10;
+    const std::string why = usage_error([&] { read(damaged); });
+    CHECK((why.find("another checksum") != std::string::npos || why == "no error"));  // a longer length: cut
+  }
+  CHECK_THAT(usage_error([&] { read(all.substr(0, 7)); }), Catch::Contains("found no step"));
 }
 
 TEST_CASE("a job that started again: of a step done twice the last copy counts, and what was lost goes") {
