@@ -1,17 +1,18 @@
-// Where a step's time goes on one GPU, by a Chrome trace of PyTorch's profiler: computation, communication that
-// nothing hides, copies, and nothing at all. Definitions as of Meta's Holistic Trace Analysis: kernels of all streams
-// are merged, so that what runs at once counts once.
+// Where a step's time goes on one GPU: computation, communication that nothing hides, copies, and nothing at all.
+// Definitions as of Meta's Holistic Trace Analysis: kernels of all streams are merged, so that what runs at once counts
+// once.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "bench/formats/gpu_trace.hpp"
 
 namespace wt {
 
 struct TracedStep {
-  std::int64_t steps = 0;    ///< in the trace, by PyTorch's ProfilerStep marks; 0 = it has none
+  std::int64_t steps = 0;    ///< that are marked in the trace; 0 = it has no marks
   double span_s = 0;         ///< from the first kernel's start to the last one's end
   double compute_s = 0;      ///< some kernel computes
   double exposed_s = 0;      ///< a collective runs and nothing computes
@@ -27,7 +28,7 @@ struct TracedStep {
   double hidden() const { return collectives_s > 0 ? 1 - exposed_s / collectives_s : 1; }
 };
 
-/// Sums over the whole trace. Throws as from_kineto().
-TracedStep traced_step(const nlohmann::json& document, const std::string& origin);
+/// Sums over the whole trace.
+TracedStep traced_step(const GpuTrace& trace);
 
 }  // namespace wt

@@ -84,6 +84,13 @@ wt_command(simulate_torchtitan RUN simulate llama3-8b-128-h100 --cluster torchti
   EXPECT "128 ranks .1x128 expert 1.*100.0")
 wt_command(explain RUN explain llama3-8b-128-h100 --log tests/data/job_logs/torchtitan.log --cluster torchtitan-512-h100 -o ${out}/explain
   EXPECT "2.87 s a step, 5,712 tokens/s/GPU: 9 % slower than predicted, inside.*MFU as the log says.*reserved, measured +63.4 GiB.*What to change")
+set(traces tests/data/job_logs/traces)
+wt_command(explain_ranks RUN explain llama3-8b-128-h100 --log tests/data/job_logs/torchtitan.log --cluster torchtitan-512-h100
+  --trace ${traces}/rank0.json.gz --trace ${traces}/rank5.json.gz --trace ${traces}/rank9.json.gz
+  --memory-snapshot tests/data/job_logs/memory.pickle
+  EXPECT "reserved, snapshot +62.0 GiB, the highest in 5 recorded events.*Rank 5 is slow: it computes 230 ms a step longer.*slow rank makes 92 %.*5 +2820 +50 +0 +100.0.*Rank 5's step, by its trace")
+wt_command(explain_same_rank STATUS 2 RUN explain llama3-8b-128-h100 --log tests/data/job_logs/torchtitan.log --cluster torchtitan-512-h100
+  --trace ${traces}/rank0.json.gz --trace ${traces}/rank0.json.gz EXPECT "found rank 0, which is also that of")
 wt_command(simulate_measured RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --measured ${out}/explain/measured.yaml AFTER explain
   EXPECT "Your measured steps.*run.yaml +2.868 ")
 wt_command(plan_measured RUN plan --model llama3-8b --cluster torchtitan-512-h100 --gpus 128 --set max_seq_len=8192

@@ -2,8 +2,12 @@
 
 #include "bench/formats/google_benchmark.hpp"
 #include "bench/formats/kineto.hpp"
+#include "bench/formats/memory_snapshot.hpp"
 #include "bench/formats/nccl_tests.hpp"
+#include "bench/formats/nsight.hpp"
 #include "bench/formats/nvbench.hpp"
+#include "bench/formats/traced_ranks.hpp"
+#include "bench/formats/traced_step.hpp"
 #include "bench/gate/gate.hpp"
 #include "bench/gate/selftest.hpp"
 #include "bench/work/work_list.hpp"
@@ -65,6 +69,25 @@ std::vector<Door> measurement_doors() {
                      const nlohmann::json document = lax_json(input);
                      if (is_chrome_trace(document)) from_kineto(document, "trace.json");
                    }});
+  doors.push_back(
+      {"gpu_trace",
+       {R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": 10, "dur": 5,
+"args": {"Collective name": "all_reduce", "Process Group Name": "3", "Process Group Ranks": "[0, 1]", "Seq": 4}},
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#7", "ts": 1, "dur": 20}, {"ph": "M", "name": "a"}],
+"distributedInfo": {"rank": 0, "world_size": 2}})"},
+       [](const auto& input, const fs::path& folder) {
+         const GpuTrace trace = read_gpu_trace(written(folder, "trace.json", input));
+         traced_step(trace);
+         GpuTrace other = trace;
+         other.rank = -1;
+         traced_ranks({trace, other}, {"trace.json", "other.json"});
+       }});
+  doors.push_back({"nsight", {}, [](const auto& input, const fs::path& folder) {
+                     const fs::path file = written(folder, "report.sqlite", input);
+                     if (is_sqlite(file)) traced_step(read_gpu_trace(file));
+                   }});
+  doors.push_back(
+      {"memory_snapshot", {}, [](const auto& input, const auto&) { memory_snapshot_from(input, "snapshot.pickle"); }});
   doors.push_back({"nccl_tests", {}, [](const auto& input, const auto&) {
                      if (is_nccl_tests(input)) from_nccl_tests(input, "log");
                    }});

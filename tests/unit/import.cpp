@@ -2,11 +2,9 @@
 // formats.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "bench/formats/kineto.hpp"
 #include "bench/formats/nccl_tests.hpp"
-#include "bench/formats/traced_step.hpp"
 #include "configs/base/error.hpp"
 #include "sim/cost/calibrate/calibrate.hpp"
 
@@ -222,46 +220,4 @@ TEST_CASE("traces that say nothing of a GPU, or not enough, are refused with the
   CHECK(from_kineto({{"traceEvents", {mm(9, {{2, 3}, {4, 5}}), bare}}}, "t").profile.measurements.size() == 1);
   bare.erase("args");
   CHECK(from_kineto({{"traceEvents", {bare}}}, "t").kernels.size() == 1);
-}
-
-TEST_CASE("a traced step: what runs at once counts once, and communication is exposed where nothing computes") {
-  json gather = kernel("ncclDevKernel_AllGather_RING_LL", 50, 40);
-  gather["args"] = {{"Process Group Description", "mesh_shard"}, {"Collective name", "all_gather"}};
-  json copy = kernel("Memcpy HtoD (Pinned -> Device)", 85, 15);
-  copy["cat"] = "gpu_memcpy";
-  const json mark{{"ph", "X"}, {"cat", "user_annotation"}, {"name", "ProfilerStep#7"}, {"ts", 5}, {"dur", 200}};
-  const TracedStep step = traced_step(
-      {{"traceEvents", {kernel("nvjet_gemm", 10, 60), gather, copy, kernel("flash_fwd", 130, 10), mark}}}, "t.json");
-  CHECK(step.steps == 1);
-  CHECK(step.span_s == Approx(130e-6));
-  CHECK(step.compute_s == Approx(70e-6));
-  CHECK(step.collectives_s == Approx(40e-6));
-  CHECK(step.exposed_s == Approx(20e-6));
-  CHECK(step.hidden() == Approx(0.5));
-  CHECK(step.copies_s == Approx(10e-6));
-  CHECK(step.idle_s == Approx(30e-6));
-  CHECK(step.exposed_by_group.at("mesh_shard, all_gather") == Approx(20e-6));
-  CHECK(step.class_s[static_cast<std::size_t>(KernelClass::gemm)] == Approx(60e-6));
-}
-
-TEST_CASE("the parts of a traced step are its whole, however kernels overlap") {
-  std::mt19937 draw(7);
-  for (int trial = 0; trial < 50; ++trial) {
-    json events = json::array();
-    double first = 1e9, last = 0;
-    for (int i = 0; i < 40; ++i) {
-      const double begin = draw() % 1000, length = 1 + draw() % 60;
-      json event = kernel(i % 3 == 0   ? "ncclDevKernel_AllReduce"
-                          : i % 3 == 1 ? "nvjet_gemm"
-                                       : "Memcpy DtoD",
-                          begin, length);
-      if (i % 3 == 2) event["cat"] = "gpu_memcpy";
-      events.push_back(event);
-      first = std::min(first, begin), last = std::max(last, begin + length);
-    }
-    const TracedStep step = traced_step({{"traceEvents", events}}, "t.json");
-    CHECK(step.span_s == Approx(1e-6 * (last - first)));
-    CHECK(step.compute_s + step.exposed_s + step.copies_s + step.idle_s == Approx(step.span_s));
-    CHECK(step.exposed_s <= step.collectives_s + 1e-12);
-  }
 }

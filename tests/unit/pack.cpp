@@ -1,10 +1,9 @@
 #include "trainer/data/pack.hpp"
 
-#include <zlib.h>
-
 #include <catch2/catch.hpp>
 
 #include "configs/base/error.hpp"
+#include "tests/fixtures/gzip_file.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "trainer/data/mds_reader.hpp"
 
@@ -15,6 +14,7 @@ using wt::PackOptions;
 using wt::test::read_bytes;
 using wt::test::TempDirectory;
 using wt::test::write_bytes;
+using wt::test::write_gzip;
 using Ids = std::vector<std::int32_t>;
 
 namespace {
@@ -23,13 +23,6 @@ PackOptions sequence_of(std::int64_t seq_len) {
   PackOptions options;
   options.seq_len = seq_len;
   return options;
-}
-
-void write_gzip(const fs::path& file, const std::string& text) {
-  const gzFile out = ::gzopen(file.c_str(), "wb");
-  REQUIRE(out != nullptr);
-  CHECK(::gzwrite(out, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
-  CHECK(::gzclose(out) == Z_OK);
 }
 
 }  // namespace

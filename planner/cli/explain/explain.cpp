@@ -1,6 +1,7 @@
 // windtunnel explain: a job's own log beside the prediction of the same job.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -24,8 +25,8 @@ namespace wt {
 namespace {
 
 struct Options {
-  std::string job, log, trace, format, model, cluster, stack, output;
-  std::vector<std::string> routing;
+  std::string job, log, memory_snapshot, format, model, cluster, stack, output;
+  std::vector<std::string> traces, routing;
   std::optional<std::int64_t> gpus;
   bool json = false;
 };
@@ -86,21 +87,47 @@ std::vector<std::filesystem::path> write_evidence(const ExplainedJob& job, const
 }
 
 /// Of whole steps: marked by the profiler, or as long as the log's. A profiler slows a step down. Throws Error{usage}
-/// where the trace is of other steps than the log's: it is another job's.
-TracedStep read_trace(const std::string& file, const SteadySteps& measured) {
+/// where the trace is of other steps than the log's, or of another number of GPUs: it is another job's.
+TracedStep step_of(const GpuTrace& trace, const std::string& file, const SteadySteps& measured, const RunSpec& run) {
   constexpr double kLeast = 0.7, kMost = 1.6;
-  TracedStep trace = traced_step(read_json(file), file);
-  if (trace.steps == 0) trace.steps = std::llround(trace.span_s / measured.step_s);
-  const double ratio = trace.steps > 0 ? trace.span_s / static_cast<double>(trace.steps) / measured.step_s : 0;
+  if (trace.ranks.value_or(run.layout.world()) != run.layout.world())
+    throw_usage("{}: found the trace of a job of {} ranks, and the job has {} GPUs; needs a trace of this job", file,
+                *trace.ranks, run.layout.world());
+  TracedStep step = traced_step(trace);
+  if (step.steps == 0) step.steps = std::llround(step.span_s / measured.step_s);
+  const double ratio = step.steps > 0 ? step.span_s / static_cast<double>(step.steps) / measured.step_s : 0;
   if (ratio < kLeast || ratio > kMost)
     throw_usage(
         "{}: found {:.3g} s of kernels in {}, and a step of the log takes {:.3g} s; needs a trace of whole steps "
         "of this job",
-        file, trace.span_s, counted(trace.steps, "step"), measured.step_s);
-  return trace;
+        file, step.span_s, counted(step.steps, "step"), measured.step_s);
+  return step;
+}
+
+/// Of several ranks, the step of the one that computes longest is told in detail: the others wait for it.
+void read_traces(ExplainedJob& job, const std::vector<std::string>& files, const RunSpec& run) {
+  std::vector<GpuTrace> traces;
+  std::vector<TracedStep> steps;
+  for (const std::string& file : files) {
+    traces.push_back(read_gpu_trace(file));
+    steps.push_back(step_of(traces.back(), file, job.measured, run));
+  }
+  std::size_t told = 0;
+  if (traces.size() > 1) {
+    job.ranks = traced_ranks(traces, files);
+    told =
+        static_cast<std::size_t>(std::ranges::find(traces, job.ranks->slow().rank, &GpuTrace::rank) - traces.begin());
+  }
+  if (!traces.empty()) job.trace = steps[told], job.traced_rank = traces[told].rank;
 }
 
 /// What no GPU can do is of another job, or in other units.
+void check_memory(double bytes, const ClusterSpec& cluster, const std::string& file, const char* needs) {
+  if (bytes > 1.05 * cluster.memory_bytes)  // GB or GiB
+    throw_usage("{}: found {} on a GPU, which has {}; needs {} on {}", file, format_bytes(bytes),
+                format_bytes(cluster.memory_bytes), needs, cluster.name);
+}
+
 void check_plausible(const SteadySteps& measured, const RunSpec& run, const ClusterSpec& cluster,
                      const std::string& log_file) {
   const auto peak = mean_peak_flops(cluster, run.layout.world());
@@ -108,9 +135,7 @@ void check_plausible(const SteadySteps& measured, const RunSpec& run, const Clus
   if (mfu > 1)
     throw_usage("{}: found {:.3g} s a step, which would be an MFU of {:.0f} % on {}; needs the log of this job",
                 log_file, measured.step_s, 100 * mfu, cluster.name);
-  if (measured.memory_bytes.value_or(0) > 1.05 * cluster.memory_bytes)  // GB or GiB
-    throw_usage("{}: found {} on a GPU, which has {}; needs the log of a job on {}", log_file,
-                format_bytes(*measured.memory_bytes), format_bytes(cluster.memory_bytes), cluster.name);
+  check_memory(measured.memory_bytes.value_or(0), cluster, log_file, "the log of a job");
 }
 
 void explain(const Options& o) {
@@ -134,7 +159,11 @@ void explain(const Options& o) {
   job.log = read_job_log(o.log);
   job.measured = steady_steps(job.log, question.run, o.log);
   check_plausible(job.measured, question.run, question.cluster, o.log);
-  if (!o.trace.empty()) job.trace = read_trace(o.trace, job.measured);
+  read_traces(job, o.traces, question.run);
+  if (!o.memory_snapshot.empty()) {
+    job.snapshot = read_memory_snapshot(o.memory_snapshot);
+    check_memory(job.snapshot->reserved_bytes, question.cluster, o.memory_snapshot, "a snapshot of a job");
+  }
   Progress bar("simulating the job");
   job.predicted = bar.during([&] { return simulated_run(question); });
   job.standing = standing_of(job.measured.step_s / job.predicted.replay.step_s, *job.predicted.features,
@@ -161,11 +190,14 @@ void add_explain(CLI::App& app) {
                         "Example: windtunnel explain job.toml --log stdout.log --cluster hgx-h100 -o out/explain");
   const auto o = command.runs(explain);
   command.option("JOB", o->job, "Run file, or the file of another trainer as import-run reads it").required();
-  command
-      .option("--log", o->log,
-              "Standard output of the job, its metrics as JSON lines, or a CSV export of Weights & Biases")
+  command.option("--log", o->log, "Standard output of the job, its metrics as JSON lines, CSV or trainer_state.json")
       .required();
-  command.option("--trace", o->trace, "Chrome trace of one rank, by PyTorch's profiler, of whole steps");
+  command
+      .option("--trace", o->traces,
+              "Whole steps by PyTorch's profiler (JSON, also gzip) or Nsight Systems (SQLite); repeatable: one a rank")
+      .one_a_mention();
+  command.option("--memory-snapshot", o->memory_snapshot,
+                 "What torch.cuda.memory._dump_snapshot wrote on one rank; read without running it");
   command.option("--cluster", o->cluster, "Cluster: a preset of configs/clusters, or a file").required();
   command.option("--stack", o->stack, "Stack that runs it (configs/stacks); default: that of the file's format");
   command

@@ -20,8 +20,12 @@
 namespace wt {
 
 WT_TO_JSON(Change, what, step_s, gain, faster, runs_out)
-WT_TO_JSON(SteadySteps, first, last, windows, step_s, low_s, high_s, drift, slow, memory_bytes, flops_per_token, mfu)
+WT_TO_JSON(SteadySteps, first, last, windows, step_s, low_s, high_s, drift, slow, memory_bytes, flops_per_token, mfu,
+           tokens_per_step)
 WT_TO_JSON(Standing, runs, faster_than, spread_within)
+WT_TO_JSON(MemorySnapshot, reserved_bytes, allocated_bytes, events, from_start, failures)
+WT_TO_JSON(RankTime, rank, compute_s, exposed_s, wait_s, caused)
+WT_TO_JSON(TracedRanks, ranks, collectives, slowest, behind_s, others_wait_s)
 WT_TO_JSON(TracedStep, steps, span_s, compute_s, exposed_s, copies_s, idle_s, collectives_s, class_s, exposed_by_group)
 
 namespace {
@@ -72,6 +76,12 @@ KeyValues speed(const ExplainedJob& job) {
                            fmt::format("{}; predicted {}", format_number(std::round(rate)),
                                        format_number(std::round(run.tokens_per_s_per_gpu(p.replay.step_s)))),
                            Evidence::measured));
+  if (const double all = as_double(run.tokens_per_step()); m.tokens_per_step && *m.tokens_per_step < 0.98 * all)
+    add("tokens a step", Cell(*m.tokens_per_step,
+                              fmt::format("{} of the batch's {}, as the trainer counts them: the others are padding. "
+                                          "Rates and MFU count the batch",
+                                          format_number(std::round(*m.tokens_per_step)), format_number(all)),
+                              Evidence::measured));
   if (const auto peak = mean_peak_flops(p.cluster, run.layout.world()))
     add("MFU", mfu_cell({.flops_per_token = run.flops_per_token(), .tokens_per_s_per_gpu = rate, .peak_flops = *peak}));
   if (m.mfu)
@@ -102,6 +112,21 @@ KeyValues memory(const ExplainedJob& job) {
     out.entries.emplace_back(
         job.log.memory_is_reserved ? "reserved, measured" : "allocated, measured",
         Cell(*job.measured.memory_bytes, format_bytes(*job.measured.memory_bytes), Evidence::measured));
+  if (job.snapshot) {
+    const MemorySnapshot& s = *job.snapshot;
+    const std::string when = s.events == 0  ? "at the moment of the snapshot"
+                             : s.from_start ? fmt::format("the highest in {} recorded events", s.events)
+                                            : fmt::format("the highest in the last {} recorded events", s.events);
+    const auto add = [&](const char* name, double bytes) {
+      out.entries.emplace_back(name, Cell(bytes, fmt::format("{}, {}", format_bytes(bytes), when), Evidence::measured));
+    };
+    add("reserved, snapshot", s.reserved_bytes), add("allocated, snapshot", s.allocated_bytes);
+    if (s.failures > 0)
+      out.entries.emplace_back(
+          "out of memory",
+          Cell(as_double(s.failures), fmt::format("{} found no memory", counted(s.failures, "allocation")),
+               Evidence::measured));
+  }
   forecast("reserved, predicted", use.reserved);
   forecast("allocated, predicted", use.allocated);
   forecast("process, predicted", use.process);
@@ -128,7 +153,8 @@ Table trace_table(const ExplainedJob& job) {
   const TracedStep& t = *job.trace;
   const ReplayResult& r = job.predicted.replay;
   const double steps = as_double(t.steps);
-  Table out{.title = "One rank's step, by its trace",
+  Table out{.title = fmt::format("{} step, by its trace",
+                                 job.traced_rank ? fmt::format("Rank {}'s", *job.traced_rank) : "One rank's"),
             .columns = {"part", numeric("measured", "ms"), numeric("predicted", "ms"), "what it is"}};
   const double other = t.compute_s + t.copies_s + t.idle_s;
   out.rows = {{"computation", milliseconds(t.compute_s / steps), "-", "some kernel computes"},
@@ -141,8 +167,58 @@ Table trace_table(const ExplainedJob& job) {
                            100 * t.hidden())},
               {"all", milliseconds(t.span_s / steps), milliseconds(r.step_s),
                fmt::format("{} in the trace", counted(t.steps, "step"))}};
-  out.note = "A collective's time has the waiting for slower ranks in it, which the trace of one rank cannot tell.";
+  out.note = job.ranks
+                 ? "Of the traced ranks, this one computes longest."
+                 : "A collective's time has the waiting for slower ranks in it, which the trace of one rank cannot "
+                   "tell.";
   return out;
+}
+
+Table ranks_table(const ExplainedJob& job) {
+  const double steps = as_double(job.trace->steps);
+  Table out{.title = "Traced ranks",
+            .columns = {"rank", numeric("computation", "ms"), numeric("exposed communication", "ms"),
+                        numeric("of it waiting", "ms"), numeric("causes", "%")}};
+  for (const RankTime& r : job.ranks->ranks)
+    out.rows.push_back({std::to_string(r.rank), milliseconds(r.compute_s / steps), milliseconds(r.exposed_s / steps),
+                        milliseconds(r.wait_s / steps), percent(r.caused)});
+  out.note = fmt::format(
+      "A step. Waiting: beyond the shortest of the same collective, where nothing computes. Causes: the share of all "
+      "waiting in collectives to which this rank came last, of {} that the ranks have in common.",
+      job.ranks->collectives);
+  return out;
+}
+
+/// Whether a slow rank makes the difference between measured and predicted.
+std::string straggler_sentence(const ExplainedJob& job) {
+  constexpr double kMatters = 0.02;  // of a step
+  const TracedRanks& r = *job.ranks;
+  const double steps = as_double(job.trace->steps), least_s = kMatters * job.measured.step_s,
+               wait_s = r.others_wait_s / steps, behind_s = r.behind_s / steps;
+  const auto most = std::ranges::max(r.ranks, {}, &RankTime::wait_s).wait_s / steps;
+  if (most < least_s)
+    return fmt::format("No slow rank among the {} traced: each waits {} a step or less for the others.", r.ranks.size(),
+                       format_seconds(most));
+  const RankTime& late = std::ranges::max(r.ranks, {}, &RankTime::caused);
+  if (behind_s >= least_s && r.slow().wait_s < r.others_wait_s / 2) {
+    const double gap_s = job.measured.step_s - job.predicted.replay.step_s;
+    return fmt::format(
+        "Rank {} is slow: it computes {} a step longer than the median of the other traced ranks, and they wait {} a "
+        "step. {}",
+        r.slow().rank, format_seconds(behind_s), format_seconds(wait_s),
+        gap_s > 0 ? fmt::format("The step is {} longer than predicted: the slow rank makes {:.0f} % of that.",
+                                format_seconds(gap_s), 100 * std::min(1.0, wait_s / gap_s))
+                  : "The step is not longer than predicted.");
+  }
+  if (constexpr double kMostly = 0.6; late.caused >= kMostly)
+    return fmt::format(
+        "Rank {} computes hardly longer than the others, and {:.0f} % of their waiting is for it, {} a step: its host, "
+        "its input or its links hold it up.",
+        late.rank, 100 * late.caused, format_seconds(wait_s));
+  return fmt::format(
+      "Ranks wait up to {} a step for one another, now for this one and now for that: uneven experts, hosts or input, "
+      "not one slow rank.",
+      format_seconds(most));
 }
 
 Table kernels_table(const TracedStep& t) {
@@ -177,12 +253,16 @@ std::string largest_difference(const ExplainedJob& job) {
 }
 
 std::vector<std::string> limits(const ExplainedJob& job) {
-  if (job.trace) return {largest_difference(job)};
+  if (job.trace) {
+    std::vector<std::string> out{largest_difference(job)};
+    if (job.ranks) out.push_back(straggler_sentence(job));
+    return out;
+  }
   std::vector<std::string> out{
       "A log of steps says how far measured and predicted steps are apart. It does not say whether computation, "
       "exposed "
       "communication, the host, the input or a slow rank makes the difference: that takes a trace."};
-  if (!job.measured.memory_bytes) out.emplace_back("The log's steps say nothing of memory.");
+  if (!job.measured.memory_bytes && !job.snapshot) out.emplace_back("The log's steps say nothing of memory.");
   return out;
 }
 
@@ -192,7 +272,12 @@ std::vector<std::string> next(const ExplainedJob& job) {
     out.emplace_back(
         "Trace two or three steps of one rank with torch.profiler, and give the file with --trace: it says how much is "
         "computation, exposed communication and an idle GPU.");
-  if (!job.measured.memory_bytes) out.emplace_back("Log the peak of reserved memory: it says the allocator's share.");
+  else if (!job.ranks)
+    out.emplace_back(
+        "Trace the same steps on other ranks, and give their files with --trace, too: they say whether ranks wait for "
+        "a slow one.");
+  if (!job.measured.memory_bytes && !job.snapshot)
+    out.emplace_back("Log the peak of reserved memory: it says the allocator's share.");
   out.push_back(
       "Use these steps as evidence: -o writes measured.yaml, and simulate --measured predicts other layouts of this "
       "job "
@@ -215,7 +300,10 @@ Report explain_report(const ExplainedJob& job) {
   report.sections.push_back({"job", "Measured and predicted", notes, {speed(job), memory(job)}});
   report.sections.push_back({"normal", "Is this normal?", {}, {relatives_table(*job.predicted.features)}});
   report.sections.push_back({"where", "Where the step goes", limits(job), {}});
-  if (job.trace) report.sections.back().items = {trace_table(job), kernels_table(*job.trace), groups_table(*job.trace)};
+  if (job.ranks) report.sections.back().items.emplace_back(ranks_table(job));
+  if (job.trace)
+    for (Table& table : std::vector{trace_table(job), kernels_table(*job.trace), groups_table(*job.trace)})
+      report.sections.back().items.emplace_back(std::move(table));
   report.sections.back().items.emplace_back(op_table(r));
   Section changes{"changes", "What to change", {}, {}};
   if (job.changes.empty())
@@ -233,6 +321,8 @@ Report explain_report(const ExplainedJob& job) {
                     {"tokens_per_s_per_gpu", job.predicted.run.tokens_per_s_per_gpu(job.measured.step_s)},
                     {"standing", job.standing},
                     {"trace", job.trace ? nlohmann::json(*job.trace) : nlohmann::json()},
+                    {"memory_snapshot", job.snapshot ? nlohmann::json(*job.snapshot) : nlohmann::json()},
+                    {"traced_ranks", job.ranks ? nlohmann::json(*job.ranks) : nlohmann::json()},
                     {"changes", job.changes},
                     {"notes", notes}};
   return report;
