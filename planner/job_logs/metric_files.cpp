@@ -20,6 +20,7 @@ struct Metric {
   std::optional<JobTrainer> trainer;         ///< that alone writes it
   std::optional<double> LoggedStep::*field;  ///< none: only a sign of the trainer
   double unit;
+  bool sign = true;  ///< else others may write the name, too: then it counts after a sign of the trainer
 };
 
 using enum JobTrainer;
@@ -27,6 +28,8 @@ using enum JobTrainer;
 const char* const kStepNames[] = {"train/global_step", "trainer/global_step", "_step", "step", "Step"};
 /// When a row was written: a clock of W&B and of TensorBoard.
 constexpr const char* kWritten = "_timestamp";
+/// Sequences of a step, by Megatron.
+constexpr const char* kBatch = "batch-size";
 /// Of Hugging Face's Trainer since it began, where it counts tokens. Its clock goes on while it evaluates.
 constexpr const char* kSinceStart = "train/train_runtime";
 
@@ -44,6 +47,8 @@ const Metric kMetrics[] = {
     {"iteration-time", megatron, &LoggedStep::step_s, 1},
     {"lm loss", megatron, &LoggedStep::loss, 1},
     {"mem-max-allocated-bytes", megatron, &LoggedStep::memory_bytes, 1},
+    {"throughput", megatron, &LoggedStep::flops_per_gpu, 1e12, false},
+    {kBatch, megatron, nullptr, 1, false},
     {"train_step_timing in s", megatron, &LoggedStep::step_s, 1},
     {"reduced_train_loss", megatron, &LoggedStep::loss, 1},
     {"TFLOPS_per_GPU", megatron, &LoggedStep::flops_per_gpu, 1e12},
@@ -61,6 +66,7 @@ const Metric kMetrics[] = {
     {"train/loss", hugging_face, &LoggedStep::loss, 1},
     {"train/num_input_tokens_seen", hugging_face, &LoggedStep::tokens, 1},
     {kSinceStart, hugging_face, nullptr, 1},
+    {kWritten, {}, nullptr, 1},
     {"loss", {}, &LoggedStep::loss, 1},
     {"mfu", {}, &LoggedStep::mfu, 1},
 };
@@ -111,7 +117,7 @@ bool is_metric_line(const std::string& line) {
   const nlohmann::json object = object_of(line.starts_with("\xEF\xBB\xBF") ? line.substr(3) : line);
   return object.is_object() && std::ranges::any_of(object.items(), [](const auto& entry) {
            const Metric* metric = metric_of(entry.key());
-           return metric != nullptr && metric->trainer;
+           return metric != nullptr && metric->trainer && metric->sign;
          });
 }
 
@@ -125,16 +131,18 @@ bool MetricSteps::take(LoggedStep& step, const std::string& name, double value, 
   if ((name == kSinceStart || (name == kWritten && !step.clock_s)) && std::isfinite(value))
     step.clock_s = value - evaluated_s_;
   const Metric* const metric = metric_of(name);
-  if (metric == nullptr) return false;
+  if (metric == nullptr || (!metric->sign && trainer_ != metric->trainer)) return false;
   if (metric->trainer && trainer_ && trainer_ != metric->trainer)
     throw_usage("{}: found a metric of {} beside metrics of {}; needs those of one job", where,
                 to_string(*metric->trainer), to_string(*trainer_));
   if (metric->trainer) trainer_ = metric->trainer;
+  if (constexpr double kMost = 1e12; name == kBatch && value >= 1 && value < kMost)
+    step.global_batch = static_cast<std::int64_t>(value);
   if (metric->field != nullptr && says_something(*metric, value)) {
     step.*metric->field = metric->unit * value;
     if (metric->field == &LoggedStep::memory_bytes) memory_is_reserved_ = name.find("reserved") != std::string::npos;
   }
-  return metric->field != &LoggedStep::tokens;  // stands beside evaluations, too
+  return metric->field != nullptr && metric->field != &LoggedStep::tokens;  // which stands beside evaluations, too
 }
 
 void MetricSteps::finish(LoggedStep& step) const {
@@ -145,9 +153,12 @@ std::optional<LoggedStep> MetricSteps::row(const nlohmann::json& object, const s
   LoggedStep out;
   bool known = false;
   const bool whole_run = object.contains(kWholeRun);
-  for (const auto& [name, value] : object.items())
-    if ((metric_of(name) != nullptr || name == kWritten) && !(whole_run && name == kSinceStart))
-      known = take(out, name, number_of(value, where, name), where) || known;
+  for (const bool signs : {true, false})  // which trainer it is comes first
+    for (const auto& [name, value] : object.items()) {
+      const Metric* const metric = metric_of(name);
+      if (metric != nullptr && metric->sign == signs && !(whole_run && name == kSinceStart))
+        known = take(out, name, number_of(value, where, name), where) || known;
+    }
   for (const auto& [name, value] : object.items())  // after the step of its row
     if (is_evaluation(name) && value.is_number() && value > 0) evaluated_s_ += value.get<double>();
   finish(out);
@@ -172,7 +183,7 @@ MetricSteps::Table MetricSteps::csv(const std::filesystem::path& file) {
   for (const std::string& column : header) {
     const std::size_t dash = column.rfind(" - ");
     const std::string name = dash == std::string::npos ? column : column.substr(dash + 3);
-    if (metric_of(name) == nullptr && name != kWritten) continue;
+    if (metric_of(name) == nullptr) continue;
     if (dash != std::string::npos) runs.insert(column.substr(0, dash));
     columns.push_back(column), names.push_back(name);
   }

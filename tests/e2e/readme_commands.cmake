@@ -89,6 +89,8 @@ wt_command(explain_ranks RUN explain llama3-8b-128-h100 --log tests/data/job_log
   --trace ${traces}/rank0.json.gz --trace ${traces}/rank5.json.gz --trace ${traces}/rank9.json.gz
   --memory-snapshot tests/data/job_logs/memory.pickle
   EXPECT "reserved, snapshot +62.0 GiB, the highest in 5 recorded events.*Rank 5 is slow: it computes 230 ms a step longer.*slow rank makes 92 %.*5 +2820 +50 +0 +100.0.*Rank 5's step, by its trace")
+wt_command(explain_other_trace STATUS 2 RUN explain llama3-8b-128-h100 --log tests/data/job_logs/torchtitan.log --cluster torchtitan-512-h100
+  --trace ${traces}/of-64-ranks.json.gz EXPECT "found the trace of a job of 64 ranks, and the job has 128 GPUs")
 wt_command(explain_same_rank STATUS 2 RUN explain llama3-8b-128-h100 --log tests/data/job_logs/torchtitan.log --cluster torchtitan-512-h100
   --trace ${traces}/rank0.json.gz --trace ${traces}/rank0.json.gz EXPECT "found rank 0, which is also that of")
 wt_command(simulate_measured RUN simulate llama3-8b-128-h100 --cluster torchtitan-512-h100 --measured ${out}/explain/measured.yaml AFTER explain

@@ -136,6 +136,10 @@ TEST_CASE("metrics as JSON lines, and as Weights & Biases exports them") {
            "export.csv");
   CHECK((table.trainer == JobTrainer::torchtitan && table.steps.size() == 2));
   CHECK(table.steps[1].tokens_per_s_per_gpu == 6500);
+  const JobLog tracked =
+      read("\"train/global_step\",\"r - train/loss\",\"r - train/train_runtime\"\n5,2.5,10\n10,2.4,20\n15,2.3,30\n",
+           "export.csv");
+  CHECK((tracked.trainer == JobTrainer::hugging_face && tracked.steps.at(2).step_s == 2));
   CHECK_THAT(usage_error([] { read("Step,a - throughput(tps),b - throughput(tps)\n10,6400,6400\n", "export.csv"); }),
              Catch::Contains("columns of 2 runs"));
 }
@@ -251,13 +255,15 @@ TEST_CASE("TensorBoard's event files: simple values and tensors, other tags left
   CHECK(log.steps[1].memory_bytes == Approx(61.25 * kGiB_bytes));
   CHECK(log.steps[2].clock_s.value() - log.steps[1].clock_s.value() == Approx(12.8));
 
-  const std::string megatron_events = event_record(version_event(1)) +
-                                      event_record(scalar_event(2, 4, "iteration-time", 4.5)) +
-                                      event_record(scalar_event(2, 4, "iteration-time vs samples", 4.5)) +
-                                      event_record(scalar_event(2, 4, "lm loss", std::nan("")));
+  const std::string megatron_events =
+      event_record(version_event(1)) + event_record(scalar_event(2, 4, "iteration-time", 4.5)) +
+      event_record(scalar_event(2, 4, "iteration-time vs samples", 4.5)) +
+      event_record(scalar_event(2, 4, "throughput", 400.5)) + event_record(scalar_event(2, 4, "batch-size", 256)) +
+      event_record(scalar_event(2, 4, "lm loss", std::nan("")));
   const JobLog megatron = read(megatron_events);
   CHECK((megatron.trainer == JobTrainer::megatron && megatron.steps.at(0).step_s == 4.5));
   CHECK(std::isnan(megatron.steps[0].loss.value()));
+  CHECK((megatron.steps[0].flops_per_gpu == Approx(400.5e12) && megatron.steps[0].global_batch == 256));
   const JobLog nemo = read(event_record(scalar_event(2, 4, "train_step_timing in s", 5.5)));
   CHECK((nemo.trainer == JobTrainer::megatron && nemo.steps.at(0).step_s == 5.5));
 }
@@ -384,6 +390,18 @@ TEST_CASE("steady steps leave the warm-up out; a log of another model is refused
   CHECK(steps.flops_per_token == Approx(57.9e9).epsilon(0.01));
   CHECK(steps.memory_bytes == Approx(50 * kGiB_bytes));
   CHECK_THAT(usage_error([] { steady(llama_log(6000 * 20e9 / 1e12)); }), Catch::Contains("20 GFLOP a token"));
+  const auto of_tokens = [](std::int64_t tokens) {  // a step of 256 x 8192, as Hugging Face's Trainer counts them
+    std::string entries;
+    for (int step = 1; step < 8; ++step)
+      entries += fmt::format(R"({{"loss": 2.5, "step": {}, "train_runtime": {}, "num_input_tokens_seen": {}}},)", step,
+                             3.0 * step, tokens * step);
+    return state(entries);
+  };
+  CHECK(steady(of_tokens(2097152)).tokens_per_step == 2097152);
+  CHECK(steady(of_tokens(1500000)).tokens_per_step == 1500000);  // the others are padding
+  CHECK(steady(of_tokens(1500000)).step_s == Approx(3));
+  for (const std::int64_t others : {2097152 * 2, 2097152 / 4})
+    CHECK_THAT(usage_error([&] { steady(of_tokens(others)); }), Catch::Contains("and the job has 2097152"));
   CHECK_THAT(usage_error([] { steady(titan(1) + titan(10) + titan(20)); }), Catch::Contains("needs 3 at least"));
   std::string others;
   for (int step = 1; step < 7; ++step)
