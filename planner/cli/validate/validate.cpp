@@ -194,7 +194,7 @@ Validation validate_as_new_gpu(const std::vector<RunRow>& rows, const Options& o
               "measured on a GPU of its generation had a part in the times, and nothing of the row's origin.",
               asked.gpu, asked.like),
           .baseline = "MFU is constant",
-          .rows = judge_as_new_gpu(rows, read_published_tables(measurements("")), asked,
+          .rows = judge_as_new_gpu(rows, PublishedTimes::get().tables(), asked,
                                    [&](std::size_t done, std::size_t) { bar.update(static_cast<std::int64_t>(done)); }),
           .unit = kSeconds,
           .every_row = o.rows};

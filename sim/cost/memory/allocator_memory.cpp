@@ -27,7 +27,8 @@ MemoryConstants most_likely(const MemoryConstants& before, const std::vector<Mea
   const auto rows = static_cast<Eigen::Index>(peaks.size());
   Eigen::VectorXd logs = Eigen::VectorXd::Zero(2);
   const auto with = [&] {
-    return MemoryConstants{before.workspace_bytes + logs[1] * kGiB, before.fragmentation * std::exp(logs[0])};
+    return MemoryConstants{std::max(0.0, before.workspace_bytes + logs[1] * kGiB),
+                           before.fragmentation * std::exp(logs[0])};
   };
   for (int step = 0; step < 8; ++step) {
     Eigen::MatrixXd by(rows, 2);
