@@ -15,7 +15,7 @@ DataSheet known_sheet(const std::string& gpu) {
 /// What a cluster file could say of the GPU.
 DataSheet written_sheet(const DataSheet& gpu, const DataSheet& like) {
   DataSheet out = gpu;
-  out.name = gpu.name + " by its data sheet";
+  out.name = "GPU by its data sheet";
   out.generation = like.generation;
   out.ada = like.ada;
   out.amd = like.amd;

@@ -63,6 +63,7 @@ struct StepTraits {
   bool separate_reduce_group = false;          ///< used by the replay only
   SyncPoints sync_points = SyncPoints::experts;
   bool fused_routing = false;
+  bool by_data_sheet = false;  ///< a GPU that only a cluster file describes
 };
 
 /// Traits of a stack on a GPU. `gpu`: its name in a table or cluster file.
