@@ -138,16 +138,36 @@ std::string at_line(const std::filesystem::path& file, std::int64_t line) {
 }
 
 /// The steps of a reader of records, for example of event files.
-void read_records(ReadLog& out, const std::filesystem::path& file,
+void read_records(ReadLog& out, const std::vector<std::filesystem::path>& files,
                   MetricRecords (*read)(std::string_view, const std::string&, MetricSteps&)) {
   MetricSteps metrics;
   out.steps.expect_starts();
-  const MetricRecords recorded = read(read_whole(file), file.string(), metrics);
-  for (const auto& [record, step] : recorded.steps)
-    out.steps.add(step, fmt::format("{}: record {}", file.string(), record));
-  if (recorded.cut) out.notes.emplace_back("The log ends in the middle of a record, which is left out.");
+  for (const std::filesystem::path& file : files) {
+    const MetricRecords recorded = read(read_whole(file), file.string(), metrics);
+    for (const auto& [record, step] : recorded.steps)
+      out.steps.add(step, fmt::format("{}: record {}", file.string(), record));
+    if (recorded.cut)
+      out.notes.push_back(fmt::format("{} ends in the middle of a record, which is left out.",
+                                      &file == &files.back() ? "The log" : "A file of the log"));
+  }
   out.trainer = metrics.trainer();
   out.memory_is_reserved = metrics.memory_is_reserved();
+}
+
+/// A trainer that starts again writes another event file, and Composer one for every 100 batches. Their names have the
+/// time in them.
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder) {
+  constexpr std::size_t kMost = 10'000;
+  std::vector<std::filesystem::path> out;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+    if (entry.is_regular_file(none) && entry.path().filename().string().starts_with("events.out.tfevents."))
+      out.push_back(entry.path());
+  if (out.empty() || out.size() > kMost)
+    throw_usage("{}: found a folder of {} event files, needs 1 to {} of TensorBoard, or a file", folder.string(),
+                out.size(), kMost);
+  std::ranges::sort(out);
+  return out;
 }
 
 void read_state(ReadLog& out, const std::filesystem::path& file) {
@@ -270,21 +290,23 @@ std::string to_string(JobTrainer trainer) {
   return "windtunnel";
 }
 
-JobLog read_job_log(const std::filesystem::path& file) {
+namespace {
+
+ReadLog read_file_of_log(const std::filesystem::path& file) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none))  // a pipe without a writer would be waited for
     throw_usage("{}: found no regular file, needs a log of a job", file.string());
   std::ifstream in(file, std::ios::binary);
   if (!in) throw_usage("{}: cannot be read; needs a log of a job", file.string());
-  ReadLog read;
   std::string begin(16, '\0');
   in.read(begin.data(), std::ssize(begin));
   begin.resize(static_cast<std::size_t>(in.gcount()));
   in.clear(), in.seekg(0);
+  ReadLog read;
   if (is_event_file(begin))
-    read_records(read, file, event_file_steps);
+    read_records(read, {file}, event_file_steps);
   else if (is_wandb_run(begin))
-    read_records(read, file, wandb_run_steps);
+    read_records(read, {file}, wandb_run_steps);
   else if (lower(file.extension().string()) == ".csv")
     read_table(read, file);
   else if (begins_with(in, is_trainer_state_line))
@@ -293,6 +315,17 @@ JobLog read_job_log(const std::filesystem::path& file) {
     read_metrics(read, in, file);
   else
     read_output(read, in, file);
+  return read;
+}
+
+}  // namespace
+
+JobLog read_job_log(const std::filesystem::path& file) {
+  ReadLog read;
+  if (std::error_code none; std::filesystem::is_directory(file, none))
+    read_records(read, event_files(file), event_file_steps);
+  else
+    read = read_file_of_log(file);
   JobLog log = std::move(read.steps).log();
   log.notes.insert(log.notes.end(), read.notes.begin(), read.notes.end());
   if (log.steps.empty())

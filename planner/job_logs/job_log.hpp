@@ -42,10 +42,10 @@ struct JobLog {
   std::vector<std::string> notes;    ///< what is unusual in it, in sentences
 };
 
-/// Reads standard output, a JSON-lines file of metrics, TensorBoard's event files, a CSV export or a run-*.wandb of
-/// Weights & Biases, or Hugging Face's trainer_state.json. Throws Error{usage} for a file without steps of a known
-/// trainer, numbers in another notation than the trainer's, damage, more than 1 GiB of a file that is not text, and
-/// lines of two runs.
+/// Reads standard output, a JSON-lines file of metrics, an event file of TensorBoard or a folder of them, a CSV export
+/// or a run-*.wandb of Weights & Biases, or Hugging Face's trainer_state.json. Throws Error{usage} for a file without
+/// steps of a known trainer, numbers in another notation than the trainer's, damage, more than 1 GiB of a file that is
+/// not text, and lines of two runs.
 JobLog read_job_log(const std::filesystem::path& file);
 
 }  // namespace wt

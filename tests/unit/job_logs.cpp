@@ -268,6 +268,27 @@ TEST_CASE("TensorBoard's event files: simple values and tensors, other tags left
   CHECK((nemo.trainer == JobTrainer::megatron && nemo.steps.at(0).step_s == 5.5));
 }
 
+TEST_CASE("what Composer wrote here: its console, and TensorBoard's files, a new one with every flush") {
+  const JobLog printed = read_job_log("tests/data/job_logs/composer/stderr.log");
+  const JobLog events = read_job_log("tests/data/job_logs/composer/events");
+  for (const JobLog& log : {printed, events}) {
+    CHECK((log.trainer == JobTrainer::composer && log.memory_is_reserved && log.starts.size() == 1));
+    // Rates are means of five batches, and there are none before: the first batches are left out.
+    CHECK((log.notes.size() == 1 && says(log, "without a usable time or rate")));
+  }
+  REQUIRE(printed.steps.size() == 30);
+  REQUIRE(events.steps.size() == 31);  // its loss has the number of the batch before
+  for (std::size_t i = 0; i < 30; ++i) {
+    CHECK((printed.steps[i].step == std::int64_t(i) + 1 && events.steps[i].step == std::int64_t(i)));
+    CHECK(printed.steps[i].loss.value() == Approx(events.steps[i].loss.value()).margin(1e-4));
+    CHECK(printed.steps[i].tokens_per_s_per_gpu.value_or(0) ==
+          Approx(events.steps[i + 1].tokens_per_s_per_gpu.value_or(0)).margin(1e-3));
+  }
+  CHECK(printed.steps.back().tokens_per_s_per_gpu == Approx(2216.5596));
+  const TempDirectory folder;
+  CHECK_THAT(usage_error([&] { read_job_log(folder.path()); }), Catch::Contains("a folder of 0 event files"));
+}
+
 TEST_CASE("an event file that is cut says so; a damaged one is refused") {
   const std::string all = titan_events(3);
   const std::size_t last = event_record(scalar_event(1, 30, "memory/max_reserved(GiB)", 1)).size();
