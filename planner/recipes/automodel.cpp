@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "configs/base/text.hpp"
+#include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
 #include "planner/recipes/translator.hpp"
 
@@ -27,7 +28,8 @@ const std::vector<RecipeRow> kAutomodelRows{
 
 const char* const kHere = "distributed.";
 const char* const kModelName = "model.config.pretrained_model_name_or_path";
-const RecipeWords<Dispatcher> kBackends{{"torch", Dispatcher::alltoall},
+/// torch gathers all rows and reduces what experts return (models/common/utils.py).
+const RecipeWords<Dispatcher> kBackends{{"torch", Dispatcher::allgather},
                                         {"deepep", Dispatcher::deepep},
                                         {"hybridep", Dispatcher::hybridep},
                                         {"uccl_ep", Dispatcher::uccl}};
@@ -35,6 +37,25 @@ const RecipeWords<Dispatcher> kBackends{{"torch", Dispatcher::alltoall},
 bool is_ddp(const Layout& l) {
   return l.shard == 1 && l.replicate > 1 && l.tensor * l.pipeline * l.context * l.expert == 1;
 }
+
+bool on_fsdp2(const RunSpec& run) { return !is_ddp(run.layout); }
+bool on_backend(const RunSpec& run) { return run.model.experts > 0; }
+
+/// Defaults of components/distributed/config.py, models/common/utils.py (where Transformer Engine is installed) and
+/// checkpoint/config.py.
+const std::vector<RecipeSwitch> kAutomodelSwitches{
+    {"distributed.enable_fsdp2_prefetch", true, false, "a layer's weights are gathered during the one before",
+     on_fsdp2},
+    {"distributed.fsdp2_forward_prefetch_depth", 1, 1, "weights of one layer are gathered ahead", on_fsdp2},
+    {"distributed.fsdp2_backward_prefetch_depth", 1, 2, "weights of one layer are gathered ahead", on_fsdp2},
+    {"distributed.enable_async_tensor_parallel", false, false, "products wait for what tensor ranks send", on_fsdp2},
+    {"distributed.enable_compile", false, false, "kernels are launched one by one", on_fsdp2},
+    {"compile.enabled", false, false, "kernels are launched one by one"},
+    {"model.backend.attn", "te", "te", "attention is cuDNN's", on_backend},
+    {"model.backend.linear", "te", "te", "products are Transformer Engine's", on_backend},
+    {"model.backend.experts", "torch_mm", "torch_mm", "experts are one grouped product", on_backend},
+    {"checkpoint.is_async", true, false, "training goes on while a checkpoint is written",
+     +[](const RunSpec& r) { return r.save; }}};
 
 void write_automodel_model(RecipeDraft& draft) {
   const ModelNames* names = names_of(draft.run.model);
@@ -110,7 +131,7 @@ void write_automodel(RecipeDraft& draft) {
   draft.out.put("checkpoint.enabled", run.save);
   draft.out.put("checkpoint.checkpoint_dir", "checkpoints/");
   draft.out.put("checkpoint.model_save_format", "safetensors");
-  draft.out.put("checkpoint.is_async", true);
+  write_switches(kAutomodelSwitches, draft);
   if (run.keep_checkpoints > 0) draft.out.put("checkpoint.max_recent_checkpoints", run.keep_checkpoints);
   draft.out.put("optimizer._target_", "torch.optim.AdamW");
   draft.out.put("optimizer.betas", Settings::Value::array({run.optimizer.beta1, run.optimizer.beta2}));
@@ -124,13 +145,27 @@ void write_automodel(RecipeDraft& draft) {
   draft.why["fsdp_config.context_parallel_ring"] = "context ranks always pass keys and values round";
   draft.why["fsdp_config.expert_tensor_parallel_degree"] = "experts are never cut over tensor ranks there";
   draft.why["fsdp_config.sequence_parallel"] = "it has no sequence parallelism without FSDP2";
+  draft.why["fsdp_config.token_dispatcher"] =
+      "its dispatcher torch gathers rows; others are deepep, hybridep and uccl_ep";
+  draft.why["fsdp_config.overlap_expert_exchange"] = "it has no overlap of exchanges";
+  draft.why["fsdp_config.cuda_graphs"] = "its graphs need kernels other than those that are simulated";
+  draft.why["fsdp_config.data_parallel_shard_degree"] = draft.why["fsdp_config.data_parallel_replicate_degree"] =
+      "replicas are whole shard groups there";
+  draft.why["loss_chunks"] = "the file says a loss of all tokens at once";
+  draft.why["autoresume"] = "it goes on from the newest checkpoint in its folder";
+  if (run.model.shared_ffn > 0)
+    draft.not_expressed.emplace_back(
+        "shared experts: simulated during the exchange of rows; Automodel computes them before or after it");
+  if (run.model.experts == 0)
+    draft.not_expressed.emplace_back(
+        "attention: simulated with cuDNN's kernels; Automodel takes those that transformers finds");
   if (l.expert > 1 && l.replicate > 1)
     draft.not_expressed.push_back(
         fmt::format("fsdp_config.data_parallel_replicate_degree: found {} with experts over {} ranks; its experts are "
                     "dealt over replicas, too, so that memory and traffic differ",
                     l.replicate, l.expert));
-  draft.next_step =
-      fmt::format("automodel recipe.yaml --nproc-per-node {} on each node", nodes_and_gpus(l.world()).second);
+  draft.command = torchrun_command(draft, "-m nemo_automodel.cli.app recipe.yaml");
+  draft.next_step = fmt::format("automodel recipe.yaml --nproc-per-node {} (one node)", nodes_and_gpus(draft).second);
 }
 
 void read_automodel_pipeline(RecipeReading& reading) {
@@ -165,7 +200,10 @@ void read_automodel_layout(RecipeReading& reading) {
     reading.in.fail(here + "dp_replicate_size", "found {}, needs a divisor of dp_size = {}", l.replicate,
                     data / l.context);
   l.shard = data / l.replicate;
-  l.reshard_after_forward = reading.in.boolean(here + "reshard_after_forward", l.pipeline == 1);
+  // A word for all layers wins; experts' own default is to keep weights.
+  const bool experts = reading.in.boolean(here + "moe.reshard_after_forward", false);
+  l.reshard_after_forward =
+      reading.in.boolean(here + "reshard_after_forward", l.pipeline == 1 && (l.expert == 1 || experts));
   l.reduce_every_microbatch = !reading.in.boolean(here + "defer_fsdp_grad_sync", true);
   if (l.pipeline > 1) l.reshard_after_forward = l.reduce_every_microbatch = false;
   l.sequence_parallel = reading.in.boolean(here + "sequence_parallel", false) && l.tensor > 1;
@@ -186,7 +224,6 @@ void read_automodel_layout(RecipeReading& reading) {
   } else if (l.expert > 1 && l.replicate > 1) {
     reading.assume("{}ep_size: found experts that are dealt over replicas, taken as experts of each replica", here);
   }
-  reading.in.value(here + "moe.reshard_after_forward");
 }
 
 void read_automodel_recompute(RecipeReading& reading) {
@@ -250,11 +287,20 @@ void read_automodel(RecipeReading& reading) {
   if (run.model.experts > 0 && reading.in.boolean("model.backend.fake_balanced_gate", false))
     run.model.router.forced = RouterSpec::Forced::balanced;
   read_automodel_training(reading);
+  read_switches(kAutomodelSwitches, reading);
 }
 
 }  // namespace
 
-const RecipeTranslator kAutomodel{"NeMo Automodel 0.7.0", "recipe.yaml",     false, write_automodel, read_automodel,
-                                  settings_to_yaml,       settings_from_yaml};
+const RecipeTranslator kAutomodel{"NeMo Automodel 0.7.0",
+                                  "recipe.yaml",
+                                  false,
+                                  write_automodel,
+                                  read_automodel,
+                                  settings_to_yaml,
+                                  settings_from_yaml,
+                                  "optimizer.lr",
+                                  "lr_scheduler.lr_warmup_steps",
+                                  "dataset"};
 
 }  // namespace wt

@@ -1,4 +1,5 @@
 #include "planner/recipes/llm_foundry.hpp"
+#include "planner/recipes/launch.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -43,6 +44,9 @@ void write_foundry_layout(RecipeDraft& draft) {
   draft.out.put(kFsdp + "mixed_precision", draft.run.pure_reduction ? "PURE" : "DEFAULT");
   draft.out.put(kFsdp + "activation_checkpointing_reentrant", false);
   draft.out.put(kFsdp + "activation_cpu_offload", l.offload_activations);
+  // Simulated are gathers of a layer's weights during the layer before it.
+  draft.out.put(kFsdp + "backward_prefetch", "BACKWARD_PRE");
+  draft.out.put(kFsdp + "forward_prefetch", true);
   draft.out.put(kFsdp + "limit_all_gathers", true);
   draft.out.put(kFsdp + "state_dict_type", "sharded");
   write_foundry_recompute(draft);
@@ -122,8 +126,22 @@ void write_foundry(RecipeDraft& draft) {
   draft.why["precision"] = "it has fp32, amp_fp16, amp_bf16 and amp_fp8";
   draft.why["train_loader"] = "a path stands for it";
   draft.why["loggers.prometheus"] = "it has no such logger";
-  draft.next_step = fmt::format("composer -n {} train.py recipe.yaml in LLM Foundry's scripts/train, on each node",
-                                nodes_and_gpus(run.layout.world()).second);
+  draft.why["fsdp_config.token_dispatcher"] = "MegaBlocks exchanges rows through NCCL";
+  draft.why["fsdp_config.cuda_graphs"] = "it records none";
+  draft.why["loss_chunks"] = "it computes the loss of a microbatch at once";
+  draft.names_data = !run.dataset.empty();
+  if (run.save)
+    draft.not_expressed.emplace_back(
+        "checkpoints: simulated as written while training goes on; Composer writes them while it waits, and uploads "
+        "them afterwards");
+  const auto [nodes, gpus] = nodes_and_gpus(draft);
+  draft.command = fmt::format("composer -n {} train.py recipe.yaml", gpus);
+  if (nodes > 1)  // the number of a node is its own
+    draft.command = fmt::format(
+        "bash -c 'composer -n {} --world_size {} --base_rank $((SLURM_NODEID * {})) --node_rank $SLURM_NODEID "
+        "--master_addr $head_node --master_port 29500 train.py recipe.yaml'",
+        gpus, run.layout.world(), gpus);
+  draft.next_step = fmt::format("{} in LLM Foundry's scripts/train", launch_of(draft).command);
 }
 
 void read_foundry_batch(RecipeReading& reading) {
@@ -198,7 +216,8 @@ Settings parse_foundry(const std::string& text, const std::string& origin) {
 
 }  // namespace
 
-const RecipeTranslator kLlmFoundry{"LLM Foundry 0.22.0", "recipe.yaml",    false,        write_foundry,
-                                   read_foundry,         settings_to_yaml, parse_foundry};
+const RecipeTranslator kLlmFoundry{
+    "LLM Foundry 0.22.0", "recipe.yaml", false,          write_foundry,        read_foundry,
+    settings_to_yaml,     parse_foundry, "optimizer.lr", "scheduler.t_warmup", "train_loader.dataset and tokenizer"};
 
 }  // namespace wt

@@ -268,6 +268,7 @@ void write_foundry_model(RecipeDraft& draft) {
     throw_usage("model {}: found {}, needs a model of LLM Foundry's mpt_causal_lm, which has none of these", m.name,
                 fmt::join(beyond, ", "));
   draft.out.put("model.name", "mpt_causal_lm");
+  draft.out.put("model.loss_fn", "fused_crossentropy");
   draft.out.put("model.init_device", m.experts > 0 ? "mixed" : "meta");
   write_rows(kMptRows, draft);
   draft.out.put("model.max_seq_len", m.learned_positions > 0 ? m.learned_positions : draft.run.seq);

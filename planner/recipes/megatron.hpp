@@ -79,12 +79,17 @@ void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_
 void write_megatron_recompute(RecipeDraft& draft, MegatronKeys keys);
 void read_megatron_recompute(RecipeReading& reading, MegatronKeys keys);
 
+/// Whether Megatron-FSDP shards weights and gradients during a microbatch.
+bool megatron_fsdp(const RunSpec& run);
+/// What simulations assume of overlaps, fusions and saves (RecipeSwitch).
+void write_megatron_switches(RecipeDraft& draft, MegatronKeys keys);
+/// Needs the whole run.
+void read_megatron_switches(RecipeReading& reading, MegatronKeys keys);
+
 /// Batch, steps, optimizer, schedule of the learning rate, saves, seed.
 void write_megatron_training(RecipeDraft& draft, MegatronKeys keys);
 void read_megatron_training(RecipeReading& reading, MegatronKeys keys);
 
-/// "torchrun --nnodes N --nproc-per-node 8 SCRIPT".
-std::string torchrun_command(std::int64_t world, const std::string& script);
 /// The number of GPUs in torchrun's arguments; 0 without them.
 std::int64_t torchrun_world(Settings& settings);
 

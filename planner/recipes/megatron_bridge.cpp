@@ -1,20 +1,59 @@
 // Megatron-Bridge 0.3.1: scripts/training/run_recipe.py with a recipe of megatron.bridge.recipes and Hydra overrides of
 // its ConfigContainer (training/config.py). The recipe has the model. A model without a recipe uses that of a similar
 // model and overrides its shape. Overrides may also be in a YAML file.
+#include <algorithm>
+
+#include "planner/recipes/launch.hpp"
 #include "planner/recipes/megatron.hpp"
 #include "planner/recipes/model_names.hpp"
 
 namespace wt {
 namespace {
 
-/// training/mixed_precision.py
-const RecipeWords<std::string> kBridgePrecisions{{"bf16_mixed", "amp_bf16"},
-                                                 {"fp16_mixed", "amp_fp16"},
-                                                 {"bf16_with_fp8_current_scaling_mixed", "amp_fp8"},
-                                                 {"bf16_with_fp8_delayed_scaling_mixed", "amp_fp8"},
-                                                 {"bf16_with_fp8_subchannel_scaling_mixed", "amp_fp8_blockwise"},
-                                                 {"bf16_with_mxfp8_mixed", "amp_mxfp8"},
-                                                 {"bf16_with_nvfp4_mixed", "amp_nvfp4"}};
+/// training/mixed_precision.py. These overwrite fields of model, optimizer and ddp.
+struct BridgePrecision {
+  std::string word, precision;
+  NumberFormat gathered = NumberFormat::bf16;  ///< fp8_param_gather
+  bool narrow_reduction = false;               ///< not grad_reduce_in_fp32
+  bool wide_ends = false;                      ///< first_last_layers_bf16
+};
+const std::vector<BridgePrecision> kBridgePrecisions{
+    {"bf16_mixed", "amp_bf16"},
+    {"fp16_mixed", "amp_fp16", NumberFormat::bf16, true},
+    {"bf16_with_fp8_current_scaling_mixed", "amp_fp8", NumberFormat::fp8, false, true},
+    {"bf16_with_fp8_delayed_scaling_mixed", "amp_fp8", NumberFormat::fp8},
+    {"bf16_with_fp8_subchannel_scaling_mixed", "amp_fp8_blockwise"},
+    {"bf16_with_mxfp8_mixed", "amp_mxfp8", NumberFormat::mxfp8},
+    {"bf16_with_nvfp4_mixed", "amp_nvfp4"}};
+const char* const kWideEnds = "the first and the last layer compute in bf16 there, and are simulated as the others";
+
+const BridgePrecision* bridge_precision(std::string BridgePrecision::*name, const std::string& word) {
+  const auto found = std::ranges::find(kBridgePrecisions, word, name);
+  return found == kBridgePrecisions.end() ? nullptr : &*found;
+}
+
+void write_bridge_precision(RecipeDraft& draft) {
+  const char* const key = "mixed_precision";
+  draft.why["fsdp_config.mixed_precision"] = "its mixed_precision says in what gradients are reduced";
+  draft.why["precisions.gathered_weights"] = "its mixed_precision says in what weights are gathered";
+  if (draft.run.precision != Precision::bf16) return draft.out.put(key, nullptr);
+  const BridgePrecision* found = bridge_precision(&BridgePrecision::precision, precision_word(draft.run));
+  if (found == nullptr) found = &kBridgePrecisions.front();
+  draft.out.put(key, found->word);
+  if (found->wide_ends) draft.not_expressed.push_back(fmt::format("precision: {}", kWideEnds));
+}
+
+void read_bridge_precision(RecipeReading& reading) {
+  const std::string key = "mixed_precision";
+  const std::string word = reading.in.text(key, reading.in.mentions(key) ? "fp32" : "bf16_mixed");
+  if (word == "fp32") return set_precision(reading.run, word);
+  const BridgePrecision* found = bridge_precision(&BridgePrecision::word, word);
+  if (found == nullptr) reading.in.fail(key, "found {}, needs bf16_mixed or another of Megatron-Bridge's", word);
+  set_precision(reading.run, found->precision);
+  reading.run.precisions.gathered_weights = found->gathered;
+  reading.run.pure_reduction = found->narrow_reduction;
+  if (found->wide_ends) reading.assume("{}: found {}; {}", key, word, kWideEnds);
+}
 
 /// Moments of AdamW as torch.dtype, as in overrides (training/utils/omegaconf_utils.py).
 const RecipeWords<NumberFormat> kBridgeMoments{{"torch.float32", NumberFormat::fp32},
@@ -50,6 +89,16 @@ const char* like_recipe(const ModelSpec& m) {
   return m.experts > 0 ? "qwen3_30b_a3b_pretrain_config" : "llama31_8b_pretrain_config";
 }
 
+/// Of a model that the recipe has: modules of multi-token prediction, of which some recipes have none, and a
+/// benchmark's routing.
+void write_modules(const RunSpec& run, MegatronKeys& keys) {
+  if (run.model.mtp_layers > 0) {
+    keys.put("mtp_num_layers", run.model.mtp_layers);
+    keys.put("mtp_loss_scaling_factor", run.model.mtp_loss_weight);
+  }
+  if (run.model.router.forced == RouterSpec::Forced::balanced) keys.put_flag("moe_router_force_load_balancing", true);
+}
+
 void write_bridge(RecipeDraft& draft) {
   MegatronKeys keys(draft.out, false);
   const RunSpec& run = draft.run;
@@ -57,7 +106,9 @@ void write_bridge(RecipeDraft& draft) {
   const bool shipped = names != nullptr && *names->bridge != '\0';
   draft.out.put("recipe", shipped ? names->bridge : like_recipe(run.model));
   draft.out.put("dataset", "llm-pretrain-mock");
-  if (!shipped) {
+  if (shipped) {
+    write_modules(run, keys);
+  } else {
     write_megatron_model(draft, keys);
     draft.out.put("model.should_pad_vocab", false);
     draft.not_expressed.push_back(
@@ -68,12 +119,12 @@ void write_bridge(RecipeDraft& draft) {
   write_megatron_layout(draft, keys);
   write_megatron_training(draft, keys);
   draft.out.put("model.seq_length", run.seq);
-  const bool half = run.precision == Precision::bf16;
-  draft.out.put("mixed_precision", half ? Settings::Value(word_of(kBridgePrecisions, precision_word(run), "bf16_mixed"))
-                                        : Settings::Value());
+  write_bridge_precision(draft);
   write_bridge_optimizer(draft, keys);
-  draft.command = torchrun_command(run.layout.world(), "scripts/training/run_recipe.py");
-  draft.next_step = "bash pretrain.sh in a checkout of Megatron-Bridge 0.3.1";
+  write_megatron_switches(draft, keys);
+  draft.command = torchrun_command(draft, "scripts/training/run_recipe.py");
+  draft.next_step = fmt::format("{} pretrain.sh in a checkout of Megatron-Bridge 0.3.1",
+                                nodes_and_gpus(draft).first > 1 ? "sbatch" : "bash");
 }
 
 ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
@@ -125,13 +176,9 @@ void read_bridge(RecipeReading& reading) {
   read_megatron_layout(reading, keys, world);
   read_megatron_training(reading, keys);
   reading.in.boolean("dist.use_megatron_fsdp", false);
-  const std::string word =
-      reading.in.text("mixed_precision", reading.in.mentions("mixed_precision") ? "fp32" : "bf16_mixed");
-  const auto precision = meaning_of(kBridgePrecisions, word);
-  if (!precision && word != "fp32")
-    reading.in.fail("mixed_precision", "found {}, needs bf16_mixed or another of Megatron-Bridge's", word);
-  set_precision(reading.run, precision ? *precision : "fp32");
+  read_bridge_precision(reading);
   read_bridge_optimizer(reading);
+  read_megatron_switches(reading, keys);
 }
 
 Settings parse_bridge(const std::string& text, const std::string& origin) {
@@ -141,7 +188,15 @@ Settings parse_bridge(const std::string& text, const std::string& origin) {
 
 }  // namespace
 
-const RecipeTranslator kMegatronBridge{
-    "Megatron-Bridge 0.3.1", "pretrain.sh", true, write_bridge, read_bridge, nullptr, parse_bridge};
+const RecipeTranslator kMegatronBridge{"Megatron-Bridge 0.3.1",
+                                       "pretrain.sh",
+                                       true,
+                                       write_bridge,
+                                       read_bridge,
+                                       nullptr,
+                                       parse_bridge,
+                                       "optimizer.lr",
+                                       "scheduler.lr_warmup_iters",
+                                       "dataset.blend and tokenizer in place of llm-pretrain-mock"};
 
 }  // namespace wt

@@ -1,6 +1,7 @@
 // Megatron-LM core_v0.16.1: the flags of pretrain_gpt.py (megatron/training/arguments.py).
 #include <algorithm>
 
+#include "planner/recipes/launch.hpp"
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {
@@ -24,12 +25,16 @@ const RecipeWords<NumberFormat> kMomentFormats{{"fp32", NumberFormat::fp32},
                                                {"fp16", NumberFormat::fp16},
                                                {"fp8", NumberFormat::fp8}};
 
+const char* const kSummedInFp32 = "accumulate-allreduce-grads-in-fp32";  ///< bf16 implies it
+
 void write_core_precision(RecipeDraft& draft, MegatronKeys& keys) {
   const std::string word = precision_word(draft.run);
-  if (word == "amp_fp16")
+  if (word == "amp_fp16") {
     draft.out.put("fp16", true);
-  else if (draft.run.precision == Precision::bf16)
+    if (!draft.run.pure_reduction) draft.out.put(kSummedInFp32, true);
+  } else if (draft.run.precision == Precision::bf16) {
     draft.out.put("bf16", true);
+  }
   for (const NarrowFlags& narrow : kNarrowFlags)
     if (word == narrow.precision && !draft.out.has(narrow.flag)) {
       draft.out.put(narrow.flag, narrow.format);
@@ -47,6 +52,8 @@ void write_core_precision(RecipeDraft& draft, MegatronKeys& keys) {
 void read_core_precision(RecipeReading& reading, MegatronKeys& keys) {
   const bool half = reading.in.boolean("fp16", false), bf16 = reading.in.boolean("bf16", false);
   set_precision(reading.run, half ? "amp_fp16" : bf16 ? "amp_bf16" : "fp32");
+  const bool summed = reading.in.boolean(kSummedInFp32, false);
+  if (half) reading.run.pure_reduction = !summed;
   for (const std::string kind : {"fp8", "fp4"}) {
     if (!reading.in.has(kind + "-format")) continue;
     const std::string format = reading.in.text(kind + "-format", ""),
@@ -79,11 +86,11 @@ void write_core(RecipeDraft& draft) {
   draft.out.put("attention-dropout", 0.0);
   draft.out.put("hidden-dropout", 0.0);
   write_core_precision(draft, keys);
-  const bool one_queue = (run.layout.tensor > 1 || run.layout.context > 1) && !draft.out.has("use-megatron-fsdp");
-  draft.command =
-      (one_queue ? "CUDA_DEVICE_MAX_CONNECTIONS=1 " : "") + torchrun_command(run.layout.world(), "pretrain_gpt.py");
-  draft.next_step =
-      "bash pretrain.sh in a checkout of Megatron-LM core_v0.16.1; --fake-process-group on one GPU is a dry run";
+  write_megatron_switches(draft, keys);
+  draft.command = torchrun_command(draft, "pretrain_gpt.py");
+  draft.next_step = fmt::format(
+      "{} pretrain.sh in a checkout of Megatron-LM core_v0.16.1; --fake-process-group on one GPU is a dry run",
+      nodes_and_gpus(draft).first > 1 ? "sbatch" : "bash");
 }
 
 void read_core(RecipeReading& reading) {
@@ -96,6 +103,7 @@ void read_core(RecipeReading& reading) {
   read_megatron_layout(reading, keys, reading.world(said, "nproc-per-node"));
   read_megatron_training(reading, keys);
   read_core_precision(reading, keys);
+  read_megatron_switches(reading, keys);
   reading.in.integer("max-position-embeddings", 0);
   for (const char* flag : {"attention-dropout", "hidden-dropout"})
     if (const double dropout = reading.in.number(flag, 0.1); dropout > 0)
@@ -104,7 +112,15 @@ void read_core(RecipeReading& reading) {
 
 }  // namespace
 
-const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1", "pretrain.sh", true, write_core, read_core, nullptr,
-                                     settings_from_shell};
+const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1",
+                                     "pretrain.sh",
+                                     true,
+                                     write_core,
+                                     read_core,
+                                     nullptr,
+                                     settings_from_shell,
+                                     "--lr",
+                                     "--lr-warmup-iters",
+                                     "--data-path and --tokenizer-type in place of --mock-data and NullTokenizer"};
 
 }  // namespace wt

@@ -17,9 +17,10 @@ const std::map<std::string, std::set<std::string>> kSections{
     {"scheduler", {"lr_decay_style", "lr_decay_iters", "lr_warmup_iters"}},
     {"ddp",
      {"use_distributed_optimizer", "num_distributed_optimizer_instances", "use_megatron_fsdp",
-      "data_parallel_sharding_strategy", "outer_dp_sharding_strategy", "grad_reduce_in_fp32", "check_for_nan_in_grad"}},
+      "data_parallel_sharding_strategy", "outer_dp_sharding_strategy", "grad_reduce_in_fp32", "check_for_nan_in_grad",
+      "overlap_grad_reduce", "overlap_param_gather"}},
     {"rerun_state_machine", {"check_for_nan_in_loss"}},
-    {"checkpoint", {"save", "save_interval", "ckpt_format"}},
+    {"checkpoint", {"save", "load", "save_interval", "ckpt_format", "async_save", "use_persistent_ckpt_worker"}},
     {"rng", {"seed"}},
     {"dist", {"distributed_timeout_minutes"}}};
 
@@ -84,11 +85,6 @@ void write_megatron_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft,
 
 void read_megatron_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading, const MegatronKeys& keys) {
   read_rows(with_keys(rows, keys), reading);
-}
-
-std::string torchrun_command(std::int64_t world, const std::string& script) {
-  const auto [nodes, gpus] = nodes_and_gpus(world);
-  return fmt::format("torchrun --nnodes {} --nproc-per-node {} {}", nodes, gpus, script);
 }
 
 std::int64_t torchrun_world(Settings& settings) {

@@ -16,16 +16,10 @@ const std::vector<RecipeRow> kDegreeRows{
     {"context_parallel_size", +[](RunSpec& r) { return &r.layout.context; }, 1},
     {"expert_model_parallel_size", +[](RunSpec& r) { return &r.layout.expert; }, 1}};
 
-/// Weights and gradients are sharded during a microbatch: Megatron-FSDP.
-bool is_fsdp(const Layout& l) {
-  const bool sharded = l.shard > 1, step = !l.reshard_after_forward && !l.reduce_every_microbatch;
-  return sharded && !step;
-}
-
 void write_data_parallelism(RecipeDraft& draft, MegatronKeys& keys) {
   const Layout& l = draft.run.layout;
   // Megatron-LM's validate_args refuses Muon with a sharded optimizer or sharded weights.
-  const bool muon = draft.run.optimizer.kind == OptimizerKind::muon, fsdp = is_fsdp(l) && !muon;
+  const bool muon = draft.run.optimizer.kind == OptimizerKind::muon, fsdp = megatron_fsdp(draft.run);
   keys.put_flag("use_distributed_optimizer", l.shard * l.optimizer_shard > 1 && !muon);
   keys.put("num_distributed_optimizer_instances", fsdp ? l.replicate : l.replicate / l.optimizer_shard);
   keys.put_flag("use_megatron_fsdp", fsdp);
@@ -160,6 +154,15 @@ void read_stages(RecipeReading& reading, MegatronKeys& keys) {
   read_uneven_ends(reading, keys);
 }
 
+/// What TransformerConfig.__post_init__ asks for.
+bool overlaps_exchanges(const RunSpec& run) {
+  const Layout& l = run.layout;
+  const bool chunks = l.pipeline == 1 || l.virtual_stages > 1,
+             modules = run.model.mtp_layers == 0 || (run.model.mtp_layers == 1 && l.pipeline > 1);
+  return l.exchange_overlap && l.expert > 1 && l.dispatcher != Dispatcher::allgather && chunks && modules &&
+         run.precision == Precision::bf16 && !l.recompute.has(Module::block) && l.cuda_graphs != CudaGraphs::full;
+}
+
 const RecipeWords<Dispatcher> kFlexBackends{{"deepep", Dispatcher::deepep}, {"hybridep", Dispatcher::hybridep}};
 
 void write_experts(RecipeDraft& draft, MegatronKeys& keys) {
@@ -169,9 +172,12 @@ void write_experts(RecipeDraft& draft, MegatronKeys& keys) {
   const bool flex = sends_once(l.dispatcher);
   keys.put("moe_token_dispatcher_type", flex ? "flex" : to_string(l.dispatcher));
   keys.put_if(flex, "moe_flex_dispatcher_backend", word_of(kFlexBackends, l.dispatcher, "deepep"));
-  keys.put_flag("overlap_moe_expert_parallel_comm", l.exchange_overlap);
+  keys.put_flag("overlap_moe_expert_parallel_comm", overlaps_exchanges(draft.run));
   draft.why["fsdp_config.token_dispatcher"] =
       "its flex dispatcher has deepep and hybridep; UCCL-EP takes DeepEP's place";
+  draft.why["fsdp_config.overlap_expert_exchange"] =
+      "Megatron-Core overlaps exchanges by alltoall or flex in 16 bits, without recompute of whole layers or graphs of "
+      "the whole step, in a pipeline with several chunks a stage, with at most one module of multi-token prediction";
 }
 
 void read_experts(RecipeReading& reading, MegatronKeys& keys) {
@@ -193,13 +199,23 @@ void read_experts(RecipeReading& reading, MegatronKeys& keys) {
   l.exchange_overlap = keys.flag("overlap_moe_expert_parallel_comm", false) && l.expert > 1;
 }
 
-void write_graphs(const Layout& l, MegatronKeys& keys) {
-  keys.put("cuda_graph_impl", l.cuda_graphs == CudaGraphs::none      ? "none"
-                              : l.cuda_graphs == CudaGraphs::partial ? "transformer_engine"
-                                                                     : "local");
-  if (l.cuda_graphs == CudaGraphs::partial)
-    keys.put("cuda_graph_scope", std::vector<std::string>{"attn", "moe_router", "moe_preprocess"});
-  if (l.cuda_graphs != CudaGraphs::full) return;
+/// Graphs of parts may not lie inside of what is recomputed (TransformerConfig.__post_init__).
+CudaGraphs megatron_graphs(const Layout& l) {
+  const bool inside =
+      l.recompute.has(Module::block) || l.recompute.has(Module::moe) || l.recompute.has(Module::experts);
+  return l.cuda_graphs == CudaGraphs::partial && inside ? CudaGraphs::none : l.cuda_graphs;
+}
+
+void write_graphs(RecipeDraft& draft, MegatronKeys& keys) {
+  const CudaGraphs graphs = megatron_graphs(draft.run.layout);
+  keys.put("cuda_graph_impl", graphs == CudaGraphs::none      ? "none"
+                              : graphs == CudaGraphs::partial ? "transformer_engine"
+                                                              : "local");
+  draft.why["fsdp_config.cuda_graphs"] = "graphs of parts do not go with recompute of whole layers or of moe";
+  std::vector<std::string> parts{"attn"};
+  if (draft.run.model.experts > 0) parts.insert(parts.end(), {"moe_router", "moe_preprocess"});
+  if (graphs == CudaGraphs::partial) keys.put("cuda_graph_scope", parts);
+  if (graphs != CudaGraphs::full) return;
   keys.put("cuda_graph_scope", std::vector<std::string>{"full_iteration"});
   keys.put_flag("check_for_nan_in_loss", false);  // not possible with a graph of the whole step
   if (!keys.flags()) keys.put_flag("check_for_nan_in_grad", false);
@@ -224,11 +240,11 @@ void write_megatron_layout(RecipeDraft& draft, MegatronKeys keys) {
   write_megatron_rows(kDegreeRows, draft, keys);
   write_stages(draft, keys);
   keys.put_flag("sequence_parallel", l.sequence_parallel);
-  keys.put_if(l.context > 1, "cp_comm_type", l.context_ring ? "p2p" : "allgather");
+  keys.put_if(l.context > 1, "cp_comm_type", l.context_ring ? "p2p" : "all_gather");
   write_experts(draft, keys);
   write_data_parallelism(draft, keys);
   write_megatron_recompute(draft, keys);
-  write_graphs(l, keys);
+  write_graphs(draft, keys);
 }
 
 void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_t world) {
@@ -244,7 +260,7 @@ void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_
   l.context_ring = l.context > 1 && way == "p2p";
   if (l.context > 1 && (ways.size() > 1 || (way != "p2p" && way != "allgather")))
     reading.assume("{}: found {}, taken as {} in every layer", keys.key("cp_comm_type"), way,
-                   l.context_ring ? "p2p" : "allgather");
+                   l.context_ring ? "p2p" : "all_gather");
   read_stages(reading, keys);
   read_experts(reading, keys);
   read_data_parallelism(reading, keys, world);

@@ -92,7 +92,8 @@ void write_attention(RecipeDraft& draft, MegatronKeys& keys) {
     keys.put("num_query_groups", m.kv_heads);
     keys.put("kv_channels", m.head_dim);
   }
-  keys.put_flag("qk_layernorm", a.qk_norm != AttentionSpec::QkNorm::none);
+  // With latent attention it norms the latent vectors, as every model with one does.
+  keys.put_flag("qk_layernorm", a.mla.on() || a.qk_norm != AttentionSpec::QkNorm::none);
   if (a.sinks || !keys.flags()) keys.put("softmax_type", a.sinks ? "learnable" : "vanilla");
   keys.put_flag("attention_output_gate", a.output_gate);
   keys.put_if(
@@ -142,8 +143,12 @@ void read_attention(RecipeReading& reading, MegatronKeys& keys) {
     m.kv_heads = grouped ? keys.integer("num_query_groups", m.kv_heads > 0 ? m.kv_heads : m.heads, 1) : m.heads;
     m.head_dim = keys.integer("kv_channels", m.head_dim > 0 ? m.head_dim : m.d_model / m.heads, 1);
   }
-  if (keys.has("qk_layernorm") || keys.flags())
-    a.qk_norm = keys.flag("qk_layernorm", false) ? AttentionSpec::QkNorm::head : AttentionSpec::QkNorm::none;
+  if (keys.has("qk_layernorm") || keys.flags()) {
+    const bool norms = keys.flag("qk_layernorm", false);
+    a.qk_norm = norms && !a.mla.on() ? AttentionSpec::QkNorm::head : AttentionSpec::QkNorm::none;
+    if (a.mla.on() && !norms)
+      reading.assume("{}: found none, taken as set: our latent vectors are normed", keys.key("qk_layernorm"));
+  }
   a.sinks = keys.text("softmax_type", a.sinks ? "learnable" : "vanilla") == "learnable";
   a.output_gate = keys.flag("attention_output_gate", a.output_gate);
   read_window(reading, keys);
@@ -157,7 +162,6 @@ void write_router(RecipeDraft& draft, MegatronKeys& keys) {
   keys.put("moe_layer_freq",
            megatron_layer_list(m.layers, keys.flags(), [&](std::int64_t layer) { return m.moe(layer); }));
   keys.put_if(m.shared_ffn > 0, "moe_shared_expert_intermediate_size", m.shared_ffn);
-  keys.put_flag("moe_grouped_gemm", draft.run.precision == Precision::bf16);  // validate_args refuses it with fp32
   keys.put("moe_router_load_balancing_type", r.aux_loss_weight > 0 ? "seq_aux_loss" : "none");
   keys.put("moe_router_score_function", r.score == RouterSpec::Score::sigmoid ? "sigmoid" : "softmax");
   keys.put_flag("moe_router_pre_softmax", r.score == RouterSpec::Score::softmax && (!r.normalize || m.top_k == 1));

@@ -54,6 +54,17 @@ void read_optimizer_kind(RecipeReading& reading, MegatronKeys& keys) {
   if (keys.flag("optimizer_cpu_offload", false)) o.offload_fraction = keys.number("optimizer_offload_fraction", 1);
 }
 
+/// A job goes on from its own checkpoints if it loads from where it saves, as recipes of Megatron-Bridge do.
+void read_resume(RecipeReading& reading, MegatronKeys& keys) {
+  RunSpec& run = reading.run;
+  const std::string saved = keys.text("save", ""), loaded = keys.text("load", "");
+  const bool recipes = !keys.flags() && !keys.mentions("load"), other = !loaded.empty() && loaded != saved;
+  if (other)
+    reading.dropped.push_back(
+        fmt::format("{}: found {}; convert its weights, and name them in load_path", keys.key("load"), loaded));
+  run.autoresume = !run.save || recipes || (!loaded.empty() && !other);
+}
+
 }  // namespace
 
 void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
@@ -72,8 +83,10 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   keys.put_flag("use_precision_aware_optimizer", offload);
   if (offload) keys.put("optimizer_offload_fraction", o.offload_fraction);
   keys.put_flag("grad_reduce_in_fp32", !run.pure_reduction);
+  const char* const folder = "checkpoints";
+  keys.put_if(run.save && run.autoresume, "load", folder);
   if (run.save) {
-    keys.put("save", "checkpoints");
+    keys.put("save", folder);
     keys.put("save_interval", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps));
   } else if (!keys.flags()) {
     keys.put("save", nullptr);
@@ -101,7 +114,7 @@ void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {
   run.save = keys.has("save") || (!keys.flags() && !keys.mentions("save"));
   const std::int64_t interval = keys.integer("save_interval", 0, 1);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
-  keys.value("save");
+  read_resume(reading, keys);
   constexpr double kMinute = 60;
   run.dist_timeout_s = kMinute * static_cast<double>(keys.integer("distributed_timeout_minutes", 10, 1));
 }

@@ -12,6 +12,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/utf8.hpp"
+#include "planner/recipes/launch.hpp"
 #include "planner/recipes/translator.hpp"
 
 namespace wt {
@@ -29,24 +30,57 @@ std::string as_comments(const std::vector<std::string>& lines) {
   return out;
 }
 
-/// The comments above the settings: origin, omissions, next step.
-std::string head_of(const RunSpec& run, const Recipe& recipe) {
+/// The comments above the settings: origin, open choices, omissions, next step.
+std::string head_of(const RunSpec& run, const Recipe& recipe, const std::vector<std::string>& launch) {
   std::vector<std::string> lines{fmt::format("{} on {} GPUs ({}), for {}; written by windtunnel export.", run.name,
                                              run.layout.world(), run.layout.name(), recipe.version)};
+  for (const std::string& what : recipe.todo) lines.push_back("TODO " + what);
   if (!recipe.not_expressed.empty()) lines.emplace_back("Not expressed here:");
   for (const std::string& what : recipe.not_expressed) lines.push_back("  " + what);
+  lines.insert(lines.end(), launch.begin(), launch.end());
   lines.push_back("Next: " + recipe.next_step);
   return as_comments(lines);
 }
 
+/// The whole file. A shell file is the batch script itself; others say in comments what starts them.
+std::string text_of(const RecipeDraft& draft, const RecipeTranslator& format, const Recipe& recipe,
+                    const std::string& settings) {
+  const Launch launch = launch_of(draft);
+  if (format.shell) {
+    const std::string directive = launch.directive.empty() ? "" : launch.directive + "\n";
+    return "#!/usr/bin/env bash\n" + directive + head_of(draft.run, recipe, {}) + launch.setup + settings;
+  }
+  std::vector<std::string> lines{launch.directive.empty() ? "Launch:" : "Launch, as a script for sbatch:"};
+  std::istringstream commands(launch.directive + "\n" + launch.setup + launch.command);
+  for (std::string line; std::getline(commands, line);)
+    if (!line.empty()) lines.push_back("  " + line);
+  return head_of(draft.run, recipe, lines) + settings;
+}
+
+/// What a run file leaves open, by the format's keys. A value at its default counts as left open.
+std::vector<std::string> todo_of(const RecipeDraft& draft, const RecipeTranslator& format) {
+  const OptimizerSpec usual, &o = draft.run.optimizer;
+  std::vector<std::string> out;
+  if (o.lr == usual.lr) out.push_back(fmt::format("{}: {} is the default of run files; choose one", format.lr, o.lr));
+  if (o.warmup_steps == 0)
+    out.push_back(fmt::format("{}: 0 steps, a run file's default; choose a warm-up", format.warmup));
+  if (!draft.names_data) out.push_back(fmt::format("{}: name the data and their tokenizer", format.data));
+  return out;
+}
+
 Recipe export_to_us(const RunSpec& run) {
-  Recipe out{.text = "", .file_name = "run.yaml", .version = "windtunnel train", .next_step = "", .not_expressed = {}};
+  Recipe out{.text = "",
+             .file_name = "run.yaml",
+             .version = "windtunnel train",
+             .next_step = "",
+             .todo = {},
+             .not_expressed = {}};
   std::vector<std::string> only_simulated = untrainable(run);
   for (std::string& what : run.model.untrainable()) only_simulated.push_back(std::move(what));
   for (const std::string& what : only_simulated) out.not_expressed.push_back(what + ": simulated alone");
   out.next_step =
       only_simulated.empty() ? "windtunnel train run.yaml -o out/train" : "windtunnel simulate run.yaml --cluster NAME";
-  out.text = head_of(run, out) + run_to_yaml(run);
+  out.text = head_of(run, out, {}) + run_to_yaml(run);
   return out;
 }
 
@@ -58,6 +92,7 @@ void add_common_reasons(RecipeDraft& draft) {
         {"train_loader", "it reads no MDS; made-up data stand for it"},
         {"load_path", "it starts from checkpoints of its own; convert the weights"},
         {"callbacks", "weights are exported after the run"},
+        {"model.ffn_config.expert_assignment", "its routing is the router's, or balanced"},
         {"precision", "formats below 16 bits are not written"},
         {"precisions", "formats of one class of operations have no key"},
         {"fsdp_config.data_parallel_replicate_degree", "replicas of single ranks and shards are not told apart"},
@@ -148,7 +183,7 @@ RecipeFormat recipe_format_from_string(const std::string& word, const std::strin
   throw_usage("{}: found '{}'{}, allowed are {}", where, word, did_you_mean(word, names), fmt::join(names, ", "));
 }
 
-Recipe export_run(const RunSpec& run, RecipeFormat target) {
+Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per_node) {
   check_run(run, run.name);
   if (target == RecipeFormat::windtunnel) return export_to_us(run);
   const RecipeTranslator& format = translator_of(target);
@@ -157,9 +192,10 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
         "{}: model.peft_config: found an adapter, {} is written for runs that train all weights; leave it out, or "
         "train it here",
         run.name, format.version);
-  RecipeDraft draft{.run = run};
+  RecipeDraft draft{.run = run, .gpus_per_node = gpus_per_node};
   format.write(draft);
-  const std::string body = format.shell ? settings_to_shell(draft.command, draft.out) : format.print(draft.out);
+  const std::string body =
+      format.shell ? settings_to_shell(launch_of(draft).command, draft.out) : format.print(draft.out);
 
   Settings settings = format.parse(body, to_string(target));
   RecipeReading reading{.in = settings, .run = run_on_gpus(run.name), .model = {}, .gpus = run.layout.world()};
@@ -175,10 +211,11 @@ Recipe export_run(const RunSpec& run, RecipeFormat target) {
              .file_name = format.file_name,
              .version = format.version,
              .next_step = draft.next_step,
+             .todo = todo_of(draft, format),
              .not_expressed = std::move(draft.not_expressed)};
   add_common_reasons(draft);
   for (std::string& what : run_differences(run, reading.run, draft.why)) out.not_expressed.push_back(std::move(what));
-  out.text = (format.shell ? "#!/usr/bin/env bash\n" : "") + head_of(run, out) + body;
+  out.text = text_of(draft, format, out, body);
   return out;
 }
 

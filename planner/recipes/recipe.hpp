@@ -25,11 +25,15 @@ struct Recipe {
   std::string file_name;  ///< the name used in `next_step`
   std::string version;    ///< of the format: "torchtitan 0.2.2"
   std::string next_step;  ///< a command that uses the file
+  /// "KEY: ...", with keys of the format: what the run file leaves open.
+  std::vector<std::string> todo;
   /// "KEY: found VALUE, ...", with keys of the run file.
   std::vector<std::string> not_expressed;
 };
-/// Throws Error{usage} if the target cannot run it at all, or if the run itself is impossible.
-Recipe export_run(const RunSpec& run, RecipeFormat target);
+constexpr std::int64_t kUsualGpusPerNode = 8;
+/// For nodes with that many GPUs. Throws Error{usage} if the target cannot run it at all, or if the run itself is
+/// impossible.
+Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per_node = kUsualGpusPerNode);
 
 struct RecipeSource {
   std::optional<RecipeFormat> format;  ///< empty: recognise it from the text

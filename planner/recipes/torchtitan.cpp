@@ -6,8 +6,9 @@
 #include <cmath>
 
 #include "configs/base/text.hpp"
+#include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
-#include "planner/recipes/translator.hpp"
+#include "planner/recipes/torchtitan.hpp"
 
 namespace wt {
 namespace {
@@ -31,6 +32,21 @@ const std::vector<RecipeRow> kTitanRows{
     {"debug.seed", +[](RunSpec& r) { return &r.seed; }}};
 
 const RecipeWords<Dispatcher> kTitanDispatchers{{"standard", Dispatcher::alltoall}, {"deepep", Dispatcher::deepep}};
+
+/// Defaults of job_config.py.
+const std::vector<RecipeSwitch> kTitanSwitches{
+    {"compile.enable", true, false, "blocks are compiled, one by one"},
+    {"compile.components", {"model", "loss"}, {"model", "loss"}, "blocks and loss are compiled"},
+    {"optimizer.implementation", "fused", "fused", "the optimizer is one kernel"},
+    {"training.enable_cpu_offload", false, false, "state stays on the GPU"},
+    {"parallelism.enable_async_tensor_parallel", false, false, "products wait for what tensor ranks send",
+     +[](const RunSpec& r) { return r.layout.tensor > 1; }},
+    {"parallelism.disable_loss_parallel", false, false, "logits are cut over tensor ranks",
+     +[](const RunSpec& r) { return r.layout.tensor > 1; }},
+    {"parallelism.context_parallel_load_balancer", "headtail", "headtail", "a rank has two pieces of each sequence",
+     +[](const RunSpec& r) { return r.layout.context > 1; }},
+    {"checkpoint.async_mode", "async", "disabled", "training goes on while a checkpoint is written",
+     +[](const RunSpec& r) { return r.save; }}};
 
 /// The defaults of job_config.py.
 void set_titan_defaults(RunSpec& run) {
@@ -118,7 +134,9 @@ void write_titan_pipeline(RecipeDraft& draft) {
                                                           : l.virtual_stages > 1 ? "Interleaved1F1B"
                                                                                  : "1F1B");
   draft.out.put("parallelism.pipeline_parallel_microbatch_size", even_microbatch(draft.run));
-  if (v) draft.out.put("parallelism.pipeline_parallel_expert_parallel_overlap", l.exchange_overlap);
+  // dual_pipe_v.py refuses recompute with it.
+  if (v)
+    draft.out.put("parallelism.pipeline_parallel_expert_parallel_overlap", l.exchange_overlap && !l.recompute.any());
   const std::vector<std::int64_t> chunks = l.layers_of_chunks(draft.run.model.layers);
   if (std::equal(chunks.begin() + 1, chunks.end(), chunks.begin())) {
     draft.out.put("parallelism.pipeline_parallel_layers_per_stage", chunks.front());
@@ -128,6 +146,7 @@ void write_titan_pipeline(RecipeDraft& draft) {
     draft.out.put("parallelism.module_fqns_per_model_part", titan_parts(chunks));
   }
   draft.why["fsdp_config.pipeline_schedule"] = "it has no ZB-H1";
+  draft.why["fsdp_config.pipeline_layout"] = "its parts have no modules of multi-token prediction";
 }
 
 /// Distributes layers over stages as generate_llm_fqn_per_model_part does. Embedding and head count as layers.
@@ -221,8 +240,9 @@ void write_titan_saves(RecipeDraft& draft) {
   // 0 keeps all. torchtitan refuses 1, because it would delete the only checkpoint while it writes the next.
   draft.out.put("checkpoint.keep_latest_k",
                 run.keep_checkpoints < 0 ? 0 : std::max<std::int64_t>(2, run.keep_checkpoints));
-  draft.out.put("checkpoint.async_mode", "async");
+  draft.out.put("checkpoint.folder", "checkpoint");
   draft.why["save_num_checkpoints_to_keep"] = "it keeps two at least, or all";
+  draft.why["autoresume"] = "it goes on from the newest checkpoint in its folder";
 }
 
 void read_titan_saves(RecipeReading& reading) {
@@ -252,15 +272,17 @@ void write_titan(RecipeDraft& draft) {
   }
   write_titan_batch(draft);
   write_rows(kTitanRows, draft);
-  draft.out.put("training.mixed_precision_param", run.precision == Precision::bf16 ? "bfloat16" : "float32");
-  draft.out.put("training.mixed_precision_reduce", "float32");
-  draft.out.put("training.dtype", "float32");
+  write_titan_formats(draft);
   draft.out.put("parallelism.data_parallel_shard_degree", l.shard / l.context);
   draft.out.put("parallelism.expert_tensor_parallel_degree", l.whole_experts ? 1 : l.tensor);
   draft.out.put("parallelism.fsdp_reshard_after_forward", l.reshard_after_forward ? "always" : "never");
   draft.out.put("parallelism.context_parallel_rotate_method", l.context_ring ? "alltoall" : "allgather");
   draft.out.put("parallelism.expert_parallel_comm_backend", sends_once(l.dispatcher) ? "deepep" : "standard");
   write_titan_pipeline(draft);
+  draft.out.put("training.dataset", "c4_test");
+  if (run.model.experts > 0)
+    draft.out.put("debug.moe_force_load_balance", run.model.router.forced == RouterSpec::Forced::balanced);
+  write_switches(kTitanSwitches, draft);
   draft.out.put("optimizer.name", "AdamW");
   draft.out.put("lr_scheduler.decay_type", "cosine");
   write_titan_recompute(draft);
@@ -269,8 +291,14 @@ void write_titan(RecipeDraft& draft) {
   draft.why["fsdp_config.gradient_reduction"] = "it sums gradients in every microbatch, without a pipeline";
   draft.why["fsdp_config.token_dispatcher"] = "it has standard and deepep";
   draft.why["fsdp_config.sequence_parallel"] = "tensor ranks always cut norms, too";
-  draft.why["precision"] = "formats below 16 bits are converters of the model there, which are not written";
+  draft.why["fsdp_config.expert_tensor_parallel_degree"] =
+      "experts that are not dealt over ranks are cut over tensor ranks";
+  draft.why["fsdp_config.overlap_expert_exchange"] = "it overlaps exchanges with DualPipeV alone, without recompute";
+  draft.why["fsdp_config.cuda_graphs"] = "it records none";
+  draft.why["loss_chunks"] = "it computes the loss of a microbatch at once";
+  draft.why["model.mtp_num_layers"] = "its flavors have no multi-token prediction";
   draft.why["optimizer.name"] = "it has Adam and AdamW";
+  draft.command = torchrun_command(draft, "-m torchtitan.train --job.config_file job.toml");
   draft.next_step =
       fmt::format("NGPU={} COMM_MODE=fake_backend CONFIG_FILE=./job.toml ./run_train.sh (a dry run)", l.world());
 }
@@ -288,7 +316,8 @@ void read_titan_parallelism(RecipeReading& reading) {
   if (l.tensor > 1 && cut != 1 && cut != l.tensor)
     reading.in.fail("parallelism.expert_tensor_parallel_degree", "found {}, needs 1 or tensor_parallel_degree = {}",
                     cut, l.tensor);
-  l.whole_experts = l.tensor > 1 && cut == 1 && reading.run.model.experts > 0;
+  // Without expert parallelism the key has no effect, and tensor ranks cut experts (moe/moe.py, parallelize.py).
+  l.whole_experts = l.tensor > 1 && l.expert > 1 && cut == 1 && reading.run.model.experts > 0;
   l.context_ring =
       reading.in.text("parallelism.context_parallel_rotate_method", "allgather") == "alltoall" && l.context > 1;
   const std::string reshard = reading.in.text("parallelism.fsdp_reshard_after_forward", "default");
@@ -308,8 +337,11 @@ void read_titan(RecipeReading& reading) {
   const std::string name = reading.in.text("model.name", ""), flavor = reading.in.text("model.flavor", "");
   reading.set_model(preset_named(&ModelNames::torchtitan, name + "/" + flavor), "model.flavor",
                     name.empty() ? "" : name + " " + flavor);
+  if (!reading.model) reading.run.model.mtp_layers = 0;  // flavors have none
+  if (reading.run.model.experts > 0 && reading.in.boolean("debug.moe_force_load_balance", false))
+    reading.run.model.router.forced = RouterSpec::Forced::balanced;
   read_rows(kTitanRows, reading);
-  if (reading.in.text("training.mixed_precision_param", "bfloat16") == "float32") set_precision(reading.run, "fp32");
+  read_titan_formats(reading);
   read_titan_parallelism(reading);
   read_titan_pipeline(reading);
   read_titan_batch(reading);
@@ -320,11 +352,20 @@ void read_titan(RecipeReading& reading) {
   if (decay != "cosine") reading.assume("lr_scheduler.decay_type: found {}, taken as cosine", decay);
   const std::string optimizer = reading.in.text("optimizer.name", "AdamW");
   if (optimizer != "AdamW") reading.assume("optimizer.name: found {}, taken as AdamW", optimizer);
+  read_switches(kTitanSwitches, reading);
 }
 
 }  // namespace
 
-const RecipeTranslator kTorchtitan{"torchtitan 0.2.2", "job.toml",        false, write_titan, read_titan,
-                                   settings_to_toml,   settings_from_toml};
+const RecipeTranslator kTorchtitan{"torchtitan 0.2.2",
+                                   "job.toml",
+                                   false,
+                                   write_titan,
+                                   read_titan,
+                                   settings_to_toml,
+                                   settings_from_toml,
+                                   "optimizer.lr",
+                                   "lr_scheduler.warmup_steps",
+                                   "training.dataset and model.hf_assets_path"};
 
 }  // namespace wt

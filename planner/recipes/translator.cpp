@@ -75,6 +75,22 @@ void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading) {
     reading.in.fail(layers_key, "found {} layers, needs at most {}", reading.run.model.layers, limits::kLayers);
 }
 
+void write_switches(const std::vector<RecipeSwitch>& switches, RecipeDraft& draft) {
+  for (const RecipeSwitch& one : switches)
+    if (one.applies == nullptr || one.applies(draft.run)) draft.out.put(one.key, one.simulated);
+}
+
+void read_switches(const std::vector<RecipeSwitch>& switches, RecipeReading& reading) {
+  for (const RecipeSwitch& one : switches) {
+    if (one.applies != nullptr && !one.applies(reading.run)) continue;
+    const bool said = reading.in.has(one.key);
+    const Settings::Value found = said ? reading.in.value(one.key) : one.otherwise;
+    if (found != one.simulated)
+      reading.assume("{}: found {}{}, taken as {}: {}", one.key, said ? "" : "none, which means ", found.dump(),
+                     one.simulated.dump(), one.what);
+  }
+}
+
 void set_precision(RunSpec& run, const std::string& recipe) {
   const PrecisionRecipe& found = precision_recipe(recipe, "precision");
   run.precision = found.compute;
@@ -111,11 +127,6 @@ std::vector<Module> modules_of(const Recompute& recompute) {
 double twelve_digits(double value) { return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr); }
 
 double recipe_ratio(double smaller, double larger) { return larger == 0 ? 0 : twelve_digits(smaller / larger); }
-
-std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world) {
-  constexpr std::int64_t kOfANode = 8;
-  return world % kOfANode == 0 ? std::pair{world / kOfANode, kOfANode} : std::pair{std::int64_t{1}, world};
-}
 
 void set_chunks(Layout& layout, std::vector<std::int64_t> chunks, std::int64_t layers) {
   layout.chunk_layers.clear();

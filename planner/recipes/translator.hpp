@@ -15,10 +15,13 @@ namespace wt {
 /// A run that is being written.
 struct RecipeDraft {
   const RunSpec& run;
+  std::int64_t gpus_per_node = kUsualGpusPerNode;
   Settings out = {};
-  std::string command = {};                     ///< for formats that are command lines
-  std::string next_step = {};                   ///< Recipe::next_step
-  bool names_no_model = false;                  ///< the reader must be told the model
+  std::string command = {};     ///< what every node runs; flags follow it in formats that are command lines
+  std::int64_t gpu_queues = 0;  ///< CUDA_DEVICE_MAX_CONNECTIONS; 0 = CUDA's own number
+  std::string next_step = {};   ///< Recipe::next_step
+  bool names_no_model = false;  ///< the reader must be told the model
+  bool names_data = false;      ///< the file has the run's data
   std::map<std::string, std::string> why = {};  ///< by the run file's key: why the format cannot express it
   std::vector<std::string> not_expressed = {};  ///< losses that reading back cannot detect
 };
@@ -53,6 +56,10 @@ struct RecipeTranslator {
   void (*read)(RecipeReading&);
   std::string (*print)(const Settings&);  ///< nullptr for a command line
   Settings (*parse)(const std::string& text, const std::string& origin);
+  // Its keys for what a run file may leave open.
+  const char* lr;
+  const char* warmup;
+  const char* data;
 };
 extern const RecipeTranslator kTorchtitan, kMegatronCore, kMegatronBridge, kAutomodel, kLlmFoundry;
 
@@ -71,6 +78,19 @@ struct RecipeRow {
 void write_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft);
 /// A key without a value changes nothing.
 void read_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading);
+
+/// A setting that run files have no key for, although the time or memory of a step depends on it. Simulations always
+/// take it as `simulated`.
+struct RecipeSwitch {
+  std::string key;
+  Settings::Value simulated;
+  Settings::Value otherwise;                  ///< what a file without the key means
+  const char* what;                           ///< what a simulation has it mean
+  bool (*applies)(const RunSpec&) = nullptr;  ///< nullptr: to every run
+};
+void write_switches(const std::vector<RecipeSwitch>& switches, RecipeDraft& draft);
+/// Lists every other value as an assumption. Needs the run.
+void read_switches(const std::vector<RecipeSwitch>& switches, RecipeReading& reading);
 
 /// Words of a format with their meanings. The first word of a meaning is written.
 template <typename Meaning>
@@ -103,8 +123,6 @@ std::vector<Module> modules_of(const Recompute& recompute);
 double twelve_digits(double value);
 /// smaller / larger to twelve digits; 0 if larger is 0.
 double recipe_ratio(double smaller, double larger);
-/// Nodes of 8 GPUs, or one node with all: the arguments of torchrun.
-std::pair<std::int64_t, std::int64_t> nodes_and_gpus(std::int64_t world);
 
 /// Sets the layers of chunks; leaves them empty if they equal the layout's default.
 void set_chunks(Layout& layout, std::vector<std::int64_t> chunks, std::int64_t layers);

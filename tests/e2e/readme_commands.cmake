@@ -69,6 +69,8 @@ wt_command(eval_gauntlet RUN eval tests/data/evaluation/gauntlet.yaml --results 
   EXPECT "commonsense_reasoning +0.5500 .derived.  2 benchmarks.*world_knowledge +0.5000 .derived.*core_average +0.5250 .derived.")
 wt_command(export_preset RUN export deepseek-v3-2048-h800 --to torchtitan -o ${out}/deepseek.toml
   EXPECT "fsdp_config.activation_checkpointing_target: found norm.moe_act.mla_up_proj, the file says products.*fsdp_config.optimizer_shard_degree: found 256, the file says 64")
+wt_command(export_launch RUN export deepseek-v3-2048-h800 --to megatron-bridge
+  EXPECT "#SBATCH --nodes=256 --ntasks-per-node=1 --gpus-per-node=8.*srun torchrun --nnodes 256 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint .head_node:29500 scripts/training/run_recipe.py")
 wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
 wt_command(import_run RUN import-run tests/data/recipes/mixtral.sh -o ${out}/mixtral.yaml
   EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2.*dropped: init-method-std")

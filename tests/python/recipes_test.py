@@ -105,6 +105,8 @@ def torchtitan(runs, folder):
         assert dims.world_size == gpus
         data = dims.dp_replicate * dims.dp_shard
         assert job.training.global_batch_size % (job.training.local_batch_size * data) == 0, run
+        assert job.compile.enable and job.optimizer.implementation == "fused" and job.checkpoint.async_mode == "async", run
+        assert not p.enable_async_tensor_parallel and not job.training.enable_cpu_offload, run
         print(f"torchtitan reads {run}: {dims}")
 
 
@@ -119,6 +121,9 @@ def automodel(runs, folder):
         assert sizes.dp_size * sizes.tp_size * sizes.pp_size * sizes.cp_size == gpus, (run, sizes)
         assert (parsed["pipeline_config"] is not None) == (sizes.pp_size > 1)
         assert isinstance(job["optimizer"]["eps"], float), job["optimizer"]  # 1e-8 without a point is a text for PyYAML
+        strategy = parsed["strategy_config"]
+        assert strategy.enable_fsdp2_prefetch and strategy.fsdp2_backward_prefetch_depth == 1, strategy
+        assert not strategy.enable_async_tensor_parallel and not strategy.enable_compile, strategy
         print(f"Automodel reads {run}: {sizes}")
 
 
@@ -179,6 +184,15 @@ def megatron_fields(run):
     return kind, given
 
 
+def megatron_overlaps(run):
+    """Megatron-Core's configuration of data parallelism, as far as the flags set it."""
+    from megatron.core.distributed import DistributedDataParallelConfig
+
+    names = {f.name for f in dataclasses.fields(DistributedDataParallelConfig)}
+    fields = {flag[2:].replace("-", "_"): values for flag, values in flags_of(export(run, "megatron-core")).items()}
+    return DistributedDataParallelConfig(**{name: field_value(name, values) for name, values in fields.items() if name in names})
+
+
 def megatron_core(runs, folder):
     from megatron.core import utils
 
@@ -186,6 +200,11 @@ def megatron_core(runs, folder):
     for run, gpus in runs:
         kind, given = megatron_fields(run)
         config = kind(**given)  # __post_init__ checks words and combinations
+        assert config.cross_entropy_loss_fusion and config.cross_entropy_fusion_impl == "te" and not config.tp_comm_overlap, run
+        assert config.cp_comm_type in (None, "p2p", "all_gather"), config.cp_comm_type
+        overlaps = megatron_overlaps(run)
+        assert overlaps.overlap_grad_reduce, run
+        assert overlaps.overlap_param_gather == (overlaps.use_distributed_optimizer or overlaps.use_megatron_fsdp), run
         assert config.num_layers > 0 and config.tensor_model_parallel_size * config.pipeline_model_parallel_size <= gpus
         print(f"Megatron-Core takes {run}: {len(given)} fields of {kind.__name__}")
 
@@ -226,6 +245,15 @@ def megatron_bridge(runs, folder):
         training_config.get_world_size_safe = lambda: gpus
         training_config.runtime_config_update(config)  # precision, overlap, then every check
         assert isinstance(config.optimizer.exp_avg_dtype, torch.dtype), config.optimizer.exp_avg_dtype
+        # What the recipe, mixed_precision and comm_overlap have made of it.
+        assert config.ddp.overlap_grad_reduce and config.ddp.overlap_param_gather and config.optimizer.overlap_param_gather, run
+        assert config.model.cross_entropy_loss_fusion and config.model.cross_entropy_fusion_impl == "te", run
+        assert not config.model.tp_comm_overlap and config.comm_overlap is None, run
+        assert config.checkpoint.load == config.checkpoint.save == "checkpoints", run
+        assert config.checkpoint.async_save == (not config.ddp.use_megatron_fsdp), run
+        chunks = config.model.virtual_pipeline_model_parallel_size or 1
+        if config.model.pipeline_model_parallel_size > 1:
+            assert config.model.overlap_p2p_comm == (chunks > 1) == (not config.model.batch_p2p_comm), run
         assert config.train.global_batch_size % (config.train.micro_batch_size * config.data_parallel_size) == 0, run
         print(f"Megatron-Bridge takes {run}: {recipe}, {config.data_parallel_size} data-parallel ranks")
 
@@ -255,6 +283,7 @@ def llm_foundry(runs, folder):
         check_mapping_blocks_overlap(blocks, layers - 1)
         assert all(isinstance(module, type) for module in blocks), blocks  # modules are looked for by isinstance()
         fsdp = FSDPConfig(**job.fsdp_config)
+        assert fsdp.backward_prefetch == "BACKWARD_PRE" and fsdp.forward_prefetch and job.compile_config is None, fsdp
         assert fsdp.data_parallel_shard_degree * fsdp.data_parallel_replicate_degree == gpus, fsdp
         DecoupledAdamW([torch.nn.Parameter(torch.zeros(1))], **optimizer)
         whole, tokens = Time.from_timestring(job.max_duration), job.global_train_batch_size * job.max_seq_len

@@ -34,8 +34,10 @@ TEST_CASE("a torchtitan job with defaults") {
   CHECK(l.recompute.of(0, 27).block == false);
   CHECK(l.recompute.of(1, 27).block);  // every second layer, the second first
   CHECK(job.run.optimizer.beta2 == 0.95);
-  CHECK(says(job.dropped, "model.converters: found [\"quantize.linear.float8\"]"));
-  CHECK(says(job.dropped, "compile.enable: found true"));
+  CHECK(job.run.precisions.forward == NumberFormat::fp8);
+  CHECK(says(job.assumed, "model.converters: found quantize.linear.float8 alone, taken as amp_fp8 of all products"));
+  CHECK_FALSE(says(job.dropped, "compile.enable"));
+  CHECK_FALSE(says(job.assumed, "compile.enable"));
 }
 
 TEST_CASE("a launch script of Megatron-LM with lists and variables") {
@@ -55,7 +57,10 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   CHECK(says(job.dropped, "master-addr: found localhost"));
   CHECK(says(job.dropped, "wandb-project: found Mixtral"));
   CHECK(run.model.router.z_loss_weight == 0);  // commented out
-  CHECK(job.assumed.empty());
+  CHECK_FALSE(run.autoresume);                 // it saves, and loads nothing
+  CHECK(says(job.assumed, "overlap-grad-reduce: found none, which means false, taken as true"));
+  CHECK(says(job.assumed, "overlap-param-gather: found none, which means false, taken as true"));
+  CHECK_FALSE(says(job.assumed, "moe-grouped-gemm"));  // it is there
 }
 
 TEST_CASE("overrides of Megatron-Bridge in a file") {

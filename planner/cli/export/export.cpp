@@ -4,13 +4,14 @@
 #include "configs/base/error.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/study.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/recipes/recipe.hpp"
 
 namespace wt {
 
-WT_TO_JSON(Recipe, version, file_name, text, not_expressed, next_step)
+WT_TO_JSON(Recipe, version, file_name, text, todo, not_expressed, next_step)
 
 namespace {
 
@@ -28,9 +29,27 @@ std::filesystem::path run_file_of(const std::string& plan) {
   return file;
 }
 
+/// GPUs of a host. A larger node of ours is a rack behind one NVLink switch, whose hosts have four (GB200 NVL72).
+std::int64_t gpus_of_a_host(const ClusterSpec& cluster) {
+  constexpr std::int64_t kOfATray = 4;
+  return cluster.gpus_per_node > kUsualGpusPerNode ? kOfATray : cluster.gpus_per_node;
+}
+
+/// Of the planned cluster, whose study lies beside the plan; otherwise the usual number.
+std::int64_t gpus_per_node(const std::string& plan) {
+  const std::filesystem::path study = std::filesystem::path(plan) / "study.yaml";
+  if (!std::filesystem::exists(study)) return kUsualGpusPerNode;
+  try {
+    return gpus_of_a_host(read_study(study.string()).cluster);
+  } catch (const Error& error) {  // a cluster's file that is not here any more
+    fmt::print(stderr, "nodes are taken as {} GPUs each: {}\n", kUsualGpusPerNode, error.what());
+    return kUsualGpusPerNode;
+  }
+}
+
 void export_plan(const Options& o) {
   const RecipeFormat target = recipe_format_from_string(o.target, "--to");
-  const Recipe recipe = export_run(read_run(run_file_of(o.plan)), target);
+  const Recipe recipe = export_run(read_run(run_file_of(o.plan)), target, gpus_per_node(o.plan));
   if (o.json) {
     nlohmann::json document = recipe;
     document["target"] = o.target;
@@ -38,6 +57,7 @@ void export_plan(const Options& o) {
   }
   put_document(recipe.text, o.output);
   if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
+  for (const std::string& what : recipe.todo) fmt::print(stderr, "to do: {}\n", what);
   for (const std::string& what : recipe.not_expressed)
     fmt::print(stderr, "not expressed in {}: {}\n", recipe.version, what);
   fmt::print(stderr, "next: {}\n", recipe.next_step);

@@ -11,8 +11,9 @@ import textwrap
 from pathlib import Path
 
 # What no wheel has: torchrun's words, and flags that megatron/training/arguments.py of NVIDIA/Megatron-LM adds itself.
-TORCHRUN = ["nnodes", "nproc-per-node"]
+TORCHRUN = ["nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "standalone"]
 TRAINING_FLAGS = """
+    accumulate-allreduce-grads-in-fp32 async-save load overlap-grad-reduce overlap-param-gather use-persistent-ckpt-worker
     adam-beta1 adam-beta2 adam-eps attention-dropout bf16 ckpt-format clip-grad cuda-graph-impl cuda-graph-scope
     data-parallel-sharding-strategy decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
     distributed-timeout-minutes eval-iters exp-avg-dtype exp-avg-sq-dtype fp16 fp4-format fp8-format fp8-recipe fp4-recipe
@@ -81,6 +82,9 @@ def torchtitan(s):
     for field in tree.body:
         if isinstance(field, ast.AnnAssign):
             keys += under(field.target.id, s.fields(file, field.annotation.id))
+    for kind, classes in (("linear", ("Float8Linear", "MXLinear")), ("grouped_mm", ("Float8GroupedMM", "MXGroupedMM"))):
+        for word, name in zip(("float8", "mx"), classes):
+            keys += under(f"quantize.{kind}.{word}", s.fields(file, name))
     return keys
 
 
@@ -125,6 +129,7 @@ def automodel(s):
     keys += under("lr_scheduler", s.fields(parts + "optim/optimizer.py", "LRSchedulerConfig"))
     keys += under("dataset", s.arguments(parts + "datasets/llm/mock_iterable_dataset.py", "MockIterableDataset"))
     keys += under("optimizer", ["lr", "betas", "eps", "weight_decay"])  # torch.optim.AdamW's
+    keys += under("compile", s.fields(parts + "utils/compile_utils.py", "CompileConfig"))
     # recipes/llm/train_ft.py and _dist_utils.py ask for these by name; transformers takes the model's.
     return keys + ["seed", "dist_env.backend", "dist_env.timeout_minutes", "clip_grad_norm.max_norm", "model.torch_dtype",
                    "model.config.pretrained_model_name_or_path"]
@@ -135,7 +140,7 @@ def llm_foundry(s):
     mpt = here + "models/mpt/configuration_mpt.py"
     ffn = here + "models/layers/ffn.py"
     keys = s.fields(here + "utils/config_utils.py", "TrainConfig")
-    keys += under("model", ["name", "activation_checkpointing_target"] + s.arguments(mpt, "MPTConfig"))
+    keys += under("model", ["name", "activation_checkpointing_target", "loss_fn"] + s.arguments(mpt, "MPTConfig"))
     keys += under("model.attn_config", s.entries(here + "models/utils/config_defaults.py", "attn_config_defaults") +
                   s.arguments(here + "models/layers/attention.py", "GroupedQueryAttention"))
     keys += under("model.attn_config.rope_hf_config", ["type", "factor", "original_max_position_embeddings", "low_freq_factor",
