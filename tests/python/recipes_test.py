@@ -302,6 +302,30 @@ def llm_foundry(runs, folder):
         print(f"LLM Foundry takes {run}: {fsdp.sharding_strategy}, recompute {({m.__name__: b for m, b in blocks.items()})}")
 
 
+def launch(runs, folder):
+    """The batch script of Megatron-LM and the lines in an LLM Foundry recipe, with programs of Slurm that only tell their words."""
+    stubs = {"scontrol": "echo node0; echo node1", "srun": 'for i in 0 1; do SLURM_NODEID=$i "$@"; done', "torchrun": 'echo "torchrun $*"',
+             "composer": 'echo "composer $*"'}
+    for name, body in stubs.items():
+        Path(folder, name).write_text(f"#!/bin/bash\n{body}\n")
+        Path(folder, name).chmod(0o755)
+
+    def started(script):
+        return subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True,
+                              env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "node[0-1]"}).stdout.splitlines()
+
+    sharded = folder / "two_nodes.yaml"
+    sharded.write_text(SHARDED.replace("shard_degree: 64", "shard_degree: 16"))
+    script = export(sharded, "megatron-core")
+    assert script.splitlines()[1].startswith("#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8"), script
+    for line in started(script):
+        assert line.startswith("torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint node0:29500 pretrain_gpt.py --num"), line
+    lines = [line.removeprefix("#   ") for line in export(sharded, "llm-foundry").splitlines() if line.startswith(("#   export", "#   srun"))]
+    ranks = [line.split("--base_rank ")[1].split(" --master_port")[0] for line in started("\n".join(lines))]
+    assert ranks == ["0 --node_rank 0 --master_addr node0", "8 --node_rank 1 --master_addr node0"], ranks
+    print("two nodes start torchrun and composer")
+
+
 def check(name):
     with tempfile.TemporaryDirectory() as folder:
         staged, sharded, listed = (Path(folder, f"{name}.yaml") for name in ("staged", "sharded", "listed"))
@@ -318,7 +342,7 @@ def check(name):
                      "python-sources.txt has it: remove that folder, and run ./windtunnel test -R python_recipes, which makes it anew")
 
 
-CHECKS = {c.__name__: c for c in (torchtitan, automodel, megatron_core, megatron_bridge, llm_foundry)}
+CHECKS = {c.__name__: c for c in (torchtitan, automodel, megatron_core, megatron_bridge, llm_foundry, launch)}
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
