@@ -42,7 +42,7 @@ TEST_CASE("many equal peaks are reproduced, above and below the prediction") {
   for (const double factor : {0.7, 1.5, 2.5}) {
     const double truth = factor * bytes(before, kSmall);
     const std::vector<MeasuredPeak> peaks(200, {MemoryOf::peak_reserved, kSmall, truth});
-    CHECK(bytes(before.knowing(peaks), kSmall) == Approx(truth).epsilon(0.01));
+    CHECK(bytes(before.knowing(peaks), kSmall) == Approx(truth).epsilon(factor < 1 ? 0.05 : 0.01));  // no workspace < 0
   }
 }
 
