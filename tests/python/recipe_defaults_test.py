@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from absent_packages import AbsentPackages
@@ -78,8 +79,9 @@ def means_its_default(values, default_of, text_of, name, gpus, model):
         default = MISSING if key in LEFT_ALONE else default_of(key)
         if default is MISSING or default is None or default == value:
             continue
-        without = {k: v for k, v in values.items() if k != key}
-        left_out, said = (imported(text_of(v), name, gpus, model) for v in (without, values | {key: default}))
+        files = [text_of(v) for v in ({k: v for k, v in values.items() if k != key}, values | {key: default})]
+        with ThreadPoolExecutor() as pool:
+            left_out, said = pool.map(lambda text: imported(text, name, gpus, model), files)
         if left_out != said:
             wrong.append(f"{key}: left out is {left_out}\n  with its default {default!r}: {said}")
         checked.append(key)
