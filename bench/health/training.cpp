@@ -1,8 +1,7 @@
 #include "bench/health/training.hpp"
 
-#include <sys/stat.h>
-
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -29,34 +28,25 @@ double last_start_unix_s(const std::filesystem::path& folder) {
   return last;
 }
 
+constexpr const char* kNeeds = "the metrics of a run: name the folder that windtunnel train -o writes";
+
 }  // namespace
 
 TrainingFollower::TrainingFollower(const std::filesystem::path& run_folder)
-    : folder_(run_folder), file_(run_folder / kMetricsFile) {}
-
-void TrainingFollower::reopen() {
-  in_ = std::ifstream(file_, std::ios::binary);
-  if (!in_ || !std::filesystem::is_regular_file(file_))
-    throw_usage("{}: cannot be read; needs the metrics of a run: name the folder that windtunnel train -o writes",
-                file_.string());
-  read_ = lines_ = 0;
-  seen_ = {};
-}
+    : folder_(run_folder), file_(run_folder / kMetricsFile), lines_(file_, kNeeds) {}
 
 const TrainingObservation& TrainingFollower::look(double now_unix_s) {
-  struct stat now {};
-  const bool known = stat(file_.c_str(), &now) == 0 && in_.is_open() && now.st_ino == number_ && now.st_size >= read_;
-  if (!known) reopen();
-  number_ = now.st_ino;
-  in_.clear(), in_.seekg(read_);
-  // A last line without a newline is still being written.
-  for (std::string text; std::getline(in_, text) && !in_.eof();
-       read_ += static_cast<std::int64_t>(text.size()) + 1, ++lines_) {
-    const std::string where = file_.string() + ":" + std::to_string(lines_ + 1);
-    if (text.empty()) continue;
-    const json line = parse_json(text, where);
-    append(seen_, training_step(JsonReader(line, where)), where);
-  }
+  const bool there = lines_.look(
+      [&](const std::string& text) {
+        const std::string where = file_.string() + ":" + std::to_string(line_ + 1);
+        if (!text.empty()) {
+          const json line = parse_json(text, where);
+          append(seen_, training_step(JsonReader(line, where)), where);
+        }
+        ++line_;
+      },
+      [&](GrowingFile::Anew) { line_ = 0, seen_ = {}; });
+  if (!there) throw_usage("{}: cannot be read; needs {}", file_.string(), kNeeds);
   seen_.now_unix_s = now_unix_s;
   seen_.ended = std::filesystem::exists(folder_ / kSummaryFile);
   using std::chrono::duration, std::chrono::file_clock;

@@ -4,12 +4,12 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "configs/base/growing_file.hpp"
 #include "configs/base/json_reader.hpp"
 #include "trainer/run_folder/run_lines.hpp"
 #include "trainer/run_folder/step_line.hpp"
@@ -38,12 +38,9 @@ class TrainingFollower {
   const TrainingObservation& look(double now_unix_s);
 
  private:
-  void reopen();
-
   std::filesystem::path folder_, file_;
-  std::ifstream in_;                   ///< kept open, so that no other file gets its inode number
-  std::uint64_t number_ = 0;           ///< inode number of the open file
-  std::int64_t read_ = 0, lines_ = 0;  ///< bytes and lines read from it
+  GrowingFile lines_;
+  std::int64_t line_ = 0;  ///< number of the last one read
   TrainingObservation seen_;
 };
 

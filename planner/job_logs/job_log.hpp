@@ -23,12 +23,14 @@ struct LoggedStep {
   std::optional<double> tokens_per_s_per_gpu = {};  ///< where the trainer prints a rate in place of a time
   std::optional<double> tokens_per_s = {};          ///< of all GPUs
   std::optional<double> loss = {};                  ///< NaN where the log says so
+  std::optional<double> grad_norm = {};             ///< likewise
   std::optional<double> memory_bytes = {};          ///< peak of one GPU, JobLog::memory_is_reserved says of what
   std::optional<double> flops_per_gpu = {};         ///< FLOP/s that the trainer counts, by its own formula
   std::optional<double> mfu = {};                   ///< as a share, by the trainer's own formula
   std::optional<std::int64_t> global_batch = {};    ///< sequences
   std::optional<double> tokens = {};                ///< of all GPUs since the first step, as the trainer counts them
   std::optional<double> clock_s = {};               ///< when it was written, by a clock of any zone and any beginning
+  std::int64_t place = 0;                           ///< in the log; what was written later has a larger one
 
   bool timed() const { return step_s || tokens_per_s_per_gpu || tokens_per_s; }
 };
@@ -39,8 +41,17 @@ struct JobLog {
   std::vector<std::int64_t> starts;  ///< first logged steps after a start of the job, ascending
   bool memory_is_reserved = false;   ///< else allocated
   std::optional<double> peak_flops;  ///< of a GPU, which the trainer's MFU divides by
+  std::int64_t places = 0;           ///< that have been read
+  bool ended = false;                ///< the last that it says is that the job has ended
   std::vector<std::string> notes;    ///< what is unusual in it, in sentences
 };
+
+/// What read_job_log reads. `lines`: standard output, or metrics as JSON lines. The others are only read as a whole.
+enum class LogFormat { lines, table, event_file, wandb_run, trainer_state };
+/// "lines", "a CSV export", "an event file of TensorBoard", "a run of Weights & Biases", "a trainer_state.json".
+std::string to_string(LogFormat format);
+/// By the file's name and how it begins; `lines` for what cannot be read.
+LogFormat log_format(const std::filesystem::path& file);
 
 /// Reads standard output, a JSON-lines file of metrics, an event file of TensorBoard or a folder of them, a CSV export
 /// or a run-*.wandb of Weights & Biases, or Hugging Face's trainer_state.json. Throws Error{usage} for a file without

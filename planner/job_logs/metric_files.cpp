@@ -64,10 +64,14 @@ const Metric kMetrics[] = {
     {"tokens_per_s", windtunnel, &LoggedStep::tokens_per_s, 1},
     {"peak_tensor_bytes", windtunnel, &LoggedStep::memory_bytes, 1},
     {"train/loss", hugging_face, &LoggedStep::loss, 1},
+    {"train/grad_norm", hugging_face, &LoggedStep::grad_norm, 1},
     {"train/num_input_tokens_seen", hugging_face, &LoggedStep::tokens, 1},
     {kSinceStart, hugging_face, nullptr, 1},
     {kWritten, {}, nullptr, 1},
     {"loss", {}, &LoggedStep::loss, 1},
+    {"grad_norm", {}, &LoggedStep::grad_norm, 1},
+    {"grad-norm", {}, &LoggedStep::grad_norm, 1},
+    {"l2_norm/grad/global", {}, &LoggedStep::grad_norm, 1},
     {"mfu", {}, &LoggedStep::mfu, 1},
 };
 
@@ -83,8 +87,10 @@ double number_of(const nlohmann::json& value, const std::string& where, const st
   return value.get<double>();
 }
 
-/// A time or rate below or at 0 says nothing.
-bool says_something(const Metric& metric, double value) { return metric.field == &LoggedStep::loss || value > 0; }
+/// A time or rate below or at 0 says nothing, and one that is no number.
+bool says_something(const Metric& metric, double value) {
+  return metric.field == &LoggedStep::loss || metric.field == &LoggedStep::grad_norm || value > 0;
+}
 
 /// A line's JSON; discarded where it is none, or longer than any step's.
 nlohmann::json object_of(const std::string& line) {

@@ -141,6 +141,7 @@ std::optional<LoggedStep> StepLines::torchtitan(const std::string& line, const s
   of(JobTrainer::torchtitan, where);
   LoggedStep out{.step = step_of_log(m[1], where)};
   out.loss = number_or_nan_of_log(m[2], where, "loss");
+  if (m[3].matched) out.grad_norm = number_or_nan_of_log(m[3], where, "grad_norm");
   out.memory_bytes = positive(number_or_nan_of_log(m[4], where, "memory") * kGiB_bytes);
   out.tokens_per_s_per_gpu = positive(number_or_nan_of_log(m[5], where, "tps"));
   out.flops_per_gpu = positive(number_or_nan_of_log(m[6], where, "tflops") * 1e12);
@@ -173,6 +174,7 @@ std::optional<LoggedStep> StepLines::megatron(const std::string& line, const std
   if (out.loss) had_lm_loss_ = true;
   if (!out.loss && had_lm_loss_)  // a loss that is not a number makes the field vanish
     out.loss = std::numeric_limits<double>::quiet_NaN();
+  out.grad_norm = field(fields, "grad norm", where);
   out.clock_s = time_in(line);
   if (const auto rate = positive(field(fields, "throughput per GPU (TFLOP/s/GPU)", where)))
     out.flops_per_gpu = *rate * 1e12;
@@ -190,22 +192,25 @@ std::optional<LoggedStep> StepLines::nemo(const std::string& line, const std::st
   LoggedStep out{.step = step_of_log(m[2], where) + 1};
   out.step_s = positive(field(fields, "train_step_timing in s", where));
   out.loss = field(fields, "reduced_train_loss", where);
+  out.grad_norm = field(fields, "grad_norm", where);
   out.global_batch = batch_in(fields, "global_batch_size", where);
   if (const auto rate = positive(field(fields, "TFLOPS_per_GPU", where))) out.flops_per_gpu = *rate * 1e12;
   return out;
 }
 
 std::optional<LoggedStep> StepLines::automodel(const std::string& line, const std::string& where) {
-  static const std::regex kLine(R"(step (\d+) \| epoch \d+ \| loss )" + kNumber + R"( \|.* \| mem )" + kNumber +
-                                R"( GiB \| tps )" + kNumber + R"(\()" + kNumber + R"(/gpu\))");
+  static const std::regex kLine(R"(step (\d+) \| epoch \d+ \| loss )" + kNumber + R"((?: \| grad_norm )" + kNumber +
+                                R"()? \|.* \| mem )" + kNumber + R"( GiB \| tps )" + kNumber + R"(\()" + kNumber +
+                                R"(/gpu\))");
   std::smatch m;
   if (line.find("/gpu)") == std::string::npos || !std::regex_search(line, m, kLine)) return std::nullopt;
   of(JobTrainer::automodel, where);
   LoggedStep out{.step = step_of_log(m[1], where)};
   out.loss = number_or_nan_of_log(m[2], where, "loss");
-  out.memory_bytes = positive(number_or_nan_of_log(m[3], where, "mem") * kGiB_bytes);
+  if (m[3].matched) out.grad_norm = number_or_nan_of_log(m[3], where, "grad_norm");
+  out.memory_bytes = positive(number_or_nan_of_log(m[4], where, "mem") * kGiB_bytes);
   // What it calls a GPU's rate leaves tensor and pipeline ranks out.
-  out.tokens_per_s = positive(number_or_nan_of_log(m[4], where, "tps"));
+  out.tokens_per_s = positive(number_or_nan_of_log(m[5], where, "tps"));
   out.clock_s = time_in(line);
   return out;
 }
@@ -237,6 +242,7 @@ std::optional<LoggedStep> StepLines::composer(const std::string& line, const std
   const std::string name = m[1];
   const double value = number_or_nan_of_log(m[2], where, name);
   if (name == "loss/train/total") block_->loss = value;
+  if (name == "l2_norm/grad/global") block_->grad_norm = value;  // of its OptimizerMonitor
   if (name == "throughput/device/tokens_per_sec") block_->tokens_per_s_per_gpu = positive(value);
   if (name == "throughput/device/mfu") block_->mfu = positive(value);
   if (name == "throughput/device/flops_per_sec") block_->flops_per_gpu = positive(value);
@@ -244,68 +250,130 @@ std::optional<LoggedStep> StepLines::composer(const std::string& line, const std
   return std::nullopt;
 }
 
-void StepLines::progress_bar(const std::string& line, const std::string& where) {
+void StepLines::hugging_face(const std::string& line, const std::string& where, std::int64_t place) {
   // tqdm's, without a description: " 12%|###   | 12/100 [00:41<05:03,  3.45s/it]"
   static const std::regex kBar(R"(^\s*\d+%\|[^|]*\|\s*(\d+)/(\d+) \[(?:(\d{1,6}):)?(\d{1,6}):(\d\d)<)");
-  losses_of_trainer_ = losses_of_trainer_ || line.find("{'loss':") != std::string::npos;
-  if (line.find("_runtime':") != std::string::npos) clocked_line(line, where);
-  if (line.find("%|") == std::string::npos) return;
+  if (line.find("{'loss':") != std::string::npos || line.find("_runtime':") != std::string::npos)
+    printed_dict(line, where, place);
   std::smatch m;
-  if (!std::regex_search(line, m, kBar)) return;
-  if (clocked_next_) {  // tqdm draws the bar again after each line, with the line's step
-    clocked_next_->step = step_of_log(m[1], where);
-    clocked_.push_back(*std::exchange(clocked_next_, std::nullopt));
-  }
+  if (line.find("%|") == std::string::npos || !std::regex_search(line, m, kBar)) return;
   const auto part = [&](int i) { return m[i].matched ? std::stod(m[i]) : 0.0; };
-  bars_[step_of_log(m[2], where)].push_back({step_of_log(m[1], where), 3600 * part(3) + 60 * part(4) + part(5)});
+  bars_[step_of_log(m[2], where)].push_back({step_of_log(m[1], where), 3600 * part(3) + 60 * part(4) + part(5), place});
 }
 
-void StepLines::clocked_line(const std::string& line, const std::string& where) {
-  const auto value = [&](const char* key) -> std::optional<double> {
-    const std::regex entry(std::string("'") + key + "': '?([^',}]+)");
-    std::smatch m;
-    return std::regex_search(line, m, entry) ? std::optional(number_or_nan_of_log(m[1], where, key)) : std::nullopt;
-  };
-  if (const auto evaluated = positive(value(R"(eval_(?:\w+_)?runtime)"))) evaluated_s_ += *evaluated;
-  const auto loss = value("loss"), since = positive(value("train_runtime"));
-  if (!loss || !since) return;
-  clocked_next_ = LoggedStep{.loss = loss, .tokens = value("num_input_tokens_seen"), .clock_s = *since - evaluated_s_};
+void StepLines::printed_dict(const std::string& line, const std::string& where, std::int64_t place) {
+  // The repr of a dict; values are quoted since release 5.
+  static const std::regex kEntry(R"('(\w{1,64})': '?([-+]?(?:nan|inf)|[-+\d.eE]+))");
+  static const std::regex kEvaluation("eval_(?:\\w+_)?runtime");
+  const auto number = [&](const std::smatch& m) { return number_or_nan_of_log(m[2], where, m[1]); };
+  LoggedStep step{.place = place};
+  std::optional<double> since_start_s;
+  for (std::sregex_iterator m(line.begin(), line.end(), kEntry); m != std::sregex_iterator(); ++m) {
+    const std::string key = (*m)[1];
+    if (key == "loss") step.loss = number(*m);
+    if (key == "grad_norm") step.grad_norm = number(*m);
+    if (key == "num_input_tokens_seen") step.tokens = positive(number(*m));
+    if (key == "train_runtime") since_start_s = positive(number(*m));
+    if (std::regex_match(key, kEvaluation)) evaluated_s_ += positive(number(*m)).value_or(0);
+  }
+  if (since_start_s) step.clock_s = *since_start_s - evaluated_s_;
+  if (step.loss) losses_.push_back(step);
 }
 
-std::vector<LoggedStep> StepLines::end(bool cut) {
+/// Bars of evaluation and of downloads have other totals. The bar of the training goes on while they come and go.
+const std::vector<StepLines::Progress>* StepLines::training_bar() const {
+  if (bars_.empty()) return nullptr;
+  return &std::ranges::max_element(bars_, {}, [](const auto& each) {
+            return std::ranges::max(each.second, {}, &Progress::elapsed_s).elapsed_s;
+          })->second;
+}
+
+namespace {
+
+constexpr double kWindow_s = 30;  // a bar's elapsed time has whole seconds
+
+}  // namespace
+
+std::vector<LoggedStep> StepLines::half_minutes(const std::vector<Progress>& bar) {
   std::vector<LoggedStep> out;
-  if (const auto block = std::exchange(block_, std::nullopt); block && !cut) out.push_back(*block);
-  if (trainer_ || !losses_of_trainer_ || bars_.empty()) return out;
-  // Bars of evaluation and of downloads have other totals. The bar of the training goes on while they come and go.
-  const auto& bar = std::ranges::max_element(bars_, {}, [](const auto& each) {
-                      return std::ranges::max(each.second, {}, &Progress::elapsed_s).elapsed_s;
-                    })->second;
-  constexpr double kWindow_s = 30;  // elapsed time has whole seconds
-  trainer_ = JobTrainer::hugging_face;
-  if (!clocked_.empty()) return clocked_;
   Progress begin = bar.front();
   for (const Progress& now : bar) {
     if (now.step < begin.step || now.elapsed_s < begin.elapsed_s) begin = now;  // started again
     if (now.step == begin.step || now.elapsed_s - begin.elapsed_s < kWindow_s) continue;
     LoggedStep& step = out.emplace_back(LoggedStep{.step = now.step});
     step.step_s = (now.elapsed_s - begin.elapsed_s) / static_cast<double>(now.step - begin.step);
+    step.place = now.place;
     begin = now;
   }
   return out;
 }
 
-std::optional<LoggedStep> StepLines::read(const std::string& bare, const std::string& where) {
+/// Of each place of the bar: seconds a step over the last half minute.
+std::vector<std::optional<double>> StepLines::paces(const std::vector<Progress>& bar) {
+  std::vector<std::optional<double>> out(bar.size());
+  for (std::size_t i = 1, begin = 0; i < bar.size(); ++i) {
+    if (bar[i].step < bar[i - 1].step || bar[i].elapsed_s < bar[i - 1].elapsed_s) begin = i;  // started again
+    while (begin + 1 < i && bar[i].elapsed_s - bar[begin + 1].elapsed_s >= kWindow_s) ++begin;
+    const double window_s = bar[i].elapsed_s - bar[begin].elapsed_s;
+    if (window_s >= kWindow_s && bar[i].step > bar[begin].step)
+      out[i] = window_s / static_cast<double>(bar[i].step - bar[begin].step);
+  }
+  return out;
+}
+
+/// A loss is printed over the bar, which is drawn again behind it, at the same step; until then the loss waits. Losses
+/// that stand together without a bar between them came late: their steps are not known, and they count as 1, 2, 3.
+std::vector<LoggedStep> StepLines::losses(const std::vector<Progress>* bar) {
+  std::vector<LoggedStep> out = losses_;
+  const auto pace = bar ? paces(*bar) : std::vector<std::optional<double>>();
+  std::ptrdiff_t last = -1;
+  counts_losses_ = bar == nullptr;
+  for (std::size_t i = 0; i < out.size() && !counts_losses_; ++i) {
+    const auto now = std::ranges::upper_bound(*bar, out[i].place, {}, &Progress::place);
+    counts_losses_ = now - bar->begin() == last;
+    last = now - bar->begin();
+    if (now == bar->end()) continue;
+    out[i].step = now->step;
+    if (!out[i].clock_s) out[i].step_s = pace[static_cast<std::size_t>(last)];
+  }
+  if (!counts_losses_ && last == std::ssize(*bar)) out.pop_back();
+  for (std::size_t i = 0; i < out.size() && counts_losses_; ++i)
+    out[i].step = static_cast<std::int64_t>(i) + 1, out[i].step_s.reset(), out[i].clock_s.reset();
+  return out;
+}
+
+std::vector<LoggedStep> StepLines::end(bool cut, bool losses) {
+  std::vector<LoggedStep> out;
+  if (const auto block = std::exchange(block_, std::nullopt); block && !cut) out.push_back(*block);
+  if (trainer_ || losses_.empty()) return out;
+  const std::vector<Progress>* bar = training_bar();
+  if (!losses && !bar) return out;
+  trainer_ = JobTrainer::hugging_face;
+  out = this->losses(bar);
+  if (!losses) std::erase_if(out, [](const LoggedStep& step) { return !step.clock_s; });
+  return losses || !out.empty() ? out : half_minutes(*bar);
+}
+
+std::optional<LoggedStep> StepLines::read(const std::string& bare, const std::string& where, std::int64_t place) {
   using Reader = std::optional<LoggedStep> (StepLines::*)(const std::string&, const std::string&);
   for (const Reader reader :
        {&StepLines::torchtitan, &StepLines::megatron, &StepLines::nemo, &StepLines::automodel, &StepLines::composer})
     if (auto step = (this->*reader)(bare, where)) return step;
-  progress_bar(bare, where);
+  hugging_face(bare, where, place);
   return std::nullopt;
 }
 
 bool StepLines::starts(const std::string& bare) {
   for (const char* words : {"Training starts at step", "oading checkpoint from", "Resuming training from checkpoint",
                             "training ...", "Starting training", "***** Running training *****"})
+    if (bare.find(words) != std::string::npos) return true;
+  return false;
+}
+
+bool StepLines::ends(const std::string& bare) {
+  // torchtitan; Megatron; Lightning, under NeMo; Hugging Face's Trainer
+  for (const char* words :
+       {"Training completed", "[after training is done]", "`Trainer.fit` stopped:", "{'train_runtime':"})
     if (bare.find(words) != std::string::npos) return true;
   return false;
 }

@@ -19,16 +19,23 @@ class StepLines {
  public:
   /// `where` is for errors. A step that is complete with this line. Throws Error{usage} for a number in another
   /// notation, and for a line of another trainer than the lines before.
-  std::optional<LoggedStep> read(const std::string& bare, const std::string& where);
+  std::optional<LoggedStep> read(const std::string& bare, const std::string& where, std::int64_t place);
   /// What the end of the log completes: Composer's last block, unless the log was `cut` in it; where no trainer was
-  /// found, the steps of Hugging Face's Trainer: by its seconds since the start, or windows of its progress bar.
-  std::vector<LoggedStep> end(bool cut);
+  /// found, the steps of Hugging Face's Trainer: with `losses` one for each loss that it printed, else those with
+  /// seconds since the start, or windows of its progress bar.
+  std::vector<LoggedStep> end(bool cut, bool losses);
 
   std::optional<JobTrainer> trainer() const { return trainer_; }
   std::optional<double> peak_flops() const { return peak_flops_; }
   bool counts_tokens() const { return counts_tokens_; }
+  /// Whether Hugging Face's Trainer printed losses.
+  bool has_losses() const { return !losses_.empty(); }
+  /// Of end(): no progress bar says at which steps the losses were printed.
+  bool counts_losses() const { return counts_losses_; }
   /// Whether the line says that the job starts, or starts again.
   static bool starts(const std::string& bare);
+  /// Whether it says that the job has ended.
+  static bool ends(const std::string& bare);
   /// Whether a line that read() took for none has the words of a step: it is cut, or of an unknown release.
   static bool looks_like_step(const std::string& bare);
 
@@ -38,23 +45,28 @@ class StepLines {
   std::optional<LoggedStep> nemo(const std::string& line, const std::string& where);
   std::optional<LoggedStep> automodel(const std::string& line, const std::string& where);
   std::optional<LoggedStep> composer(const std::string& line, const std::string& where);
-  void progress_bar(const std::string& line, const std::string& where);
-  /// A line of Hugging Face's Trainer with seconds since the start, which it has where it counts tokens.
-  void clocked_line(const std::string& line, const std::string& where);
+  void hugging_face(const std::string& line, const std::string& where, std::int64_t place);
+  /// The dict that Hugging Face's Trainer prints: a loss, or an evaluation.
+  void printed_dict(const std::string& line, const std::string& where, std::int64_t place);
+  struct Progress;
+  const std::vector<Progress>* training_bar() const;
+  static std::vector<LoggedStep> half_minutes(const std::vector<Progress>& bar);
+  static std::vector<std::optional<double>> paces(const std::vector<Progress>& bar);
+  std::vector<LoggedStep> losses(const std::vector<Progress>* bar);
   void of(JobTrainer trainer, const std::string& where);
 
   std::optional<JobTrainer> trainer_;
   std::optional<double> peak_flops_;
-  std::optional<double> flops_of_next_;     ///< Megatron-Bridge prints them a line before the step
-  std::optional<LoggedStep> block_;         ///< of Composer, not complete yet
-  std::optional<LoggedStep> clocked_next_;  ///< its step comes with the next bar
-  std::vector<LoggedStep> clocked_;
-  double evaluated_s_ = 0;
-  bool had_lm_loss_ = false, counts_tokens_ = false, losses_of_trainer_ = false;
+  std::optional<double> flops_of_next_;  ///< Megatron-Bridge prints them a line before the step
+  std::optional<LoggedStep> block_;      ///< of Composer, not complete yet
+  double evaluated_s_ = 0;               ///< so far, by Hugging Face's Trainer
+  bool had_lm_loss_ = false, counts_tokens_ = false, counts_losses_ = false;
   struct Progress {
     std::int64_t step = 0;
     double elapsed_s = 0;
+    std::int64_t place = 0;
   };
+  std::vector<LoggedStep> losses_;                      ///< of Hugging Face's Trainer, whose steps are not known yet
   std::map<std::int64_t, std::vector<Progress>> bars_;  ///< by the number of all steps: other bars have other numbers
 };
 

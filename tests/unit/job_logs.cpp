@@ -7,6 +7,8 @@
 #include "configs/files/find.hpp"
 #include "planner/explain/steady_steps.hpp"
 #include "planner/job_logs/job_log.hpp"
+#include "planner/job_logs/log_follower.hpp"
+#include "tests/fixtures/log_lines.hpp"
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/usage_error.hpp"
 #include "trainer/trackers/event_records.hpp"
@@ -22,24 +24,6 @@ JobLog read(const std::string& text, const std::string& name = "log.txt") {
   return read_job_log(folder / name);
 }
 
-/// As torchtitan prints it: its colours, and torchrun's prefix.
-std::string titan(int step, const std::string& loss = "6.50000", const std::string& tps = "6,400") {
-  return fmt::format(
-      "[rank0]:[titan] 2026-01-02 03:04:05,678 - root - INFO - \x1b[31mstep: {}  \x1b[32mloss:  {}  \x1b[38;2;180;60;0m"
-      "grad_norm:  1.2000  \x1b[36mmemory: 61.20GiB(77.00%)  \x1b[34mtps: {}  \x1b[36mtflops: 320.00  \x1b[35mmfu: "
-      "32.36%\x1b[39m\n",
-      step, loss, tps);
-}
-
-std::string megatron(int step, const std::string& loss = "| lm loss: 2.500000E+00 ") {
-  return fmt::format(
-      " [2026-01-02 03:04:05.000001] iteration {:8}/     100 | consumed samples:         5120 | elapsed time per "
-      "iteration (ms): 4000.0 | throughput per GPU (TFLOP/s/GPU): 400.5 | learning rate: 3.0E-04 | global batch size:  "
-      " "
-      "256 {}| loss scale: 1.0 | number of nan iterations:   1 |\n",
-      step, loss);
-}
-
 bool says(const JobLog& log, const std::string& words) {
   return std::ranges::any_of(log.notes, [&](const std::string& note) { return note.find(words) != std::string::npos; });
 }
@@ -53,6 +37,7 @@ TEST_CASE("torchtitan's lines, in colours and with the prefix of torchrun") {
   REQUIRE(log.steps.size() == 3);
   CHECK((log.steps[1].step == 10 && log.steps[1].loss == 6.5));
   CHECK(log.steps[1].tokens_per_s_per_gpu == 6400);
+  CHECK(log.steps[1].grad_norm == 1.2);
   CHECK(log.steps[1].memory_bytes == Approx(61.2 * kGiB_bytes));
   CHECK(log.steps[1].flops_per_gpu == Approx(320e12));
   CHECK(log.steps[1].mfu == Approx(0.3236));
@@ -69,6 +54,7 @@ TEST_CASE("Megatron's lines; a loss that is not a number leaves its field out") 
   CHECK(log.steps[0].step_s == 4);
   CHECK(log.steps[0].flops_per_gpu == Approx(400.5e12));
   CHECK(log.steps[0].global_batch == 256);
+  CHECK(log.steps[0].grad_norm == 0.75);
   CHECK(std::isnan(log.steps[1].loss.value()));
   CHECK(says(log, "loss is not a number from step 20"));
 }
@@ -86,20 +72,24 @@ TEST_CASE("NeMo Automodel, NeMo, Composer and Hugging Face's bar") {
       "GiB "
       "| tps 12345.60(1543.20/gpu) | num_label_tokens 8192\n");
   CHECK(automodel.trainer == JobTrainer::automodel);
+  CHECK(automodel.steps.at(0).grad_norm == 0.84);
   CHECK(automodel.steps.at(0).tokens_per_s == Approx(12345.6));  // a "gpu" of it leaves tensor and pipeline ranks out
   CHECK_FALSE(automodel.memory_is_reserved);
 
   const JobLog nemo = read(
       "Training epoch 0, iteration 7/99 | lr: 1e-05 | global_batch_size: 512 | "
-      "reduced_train_loss: 9.1 | train_step_timing in s: 5.1234\n");
+      "reduced_train_loss: 9.1 | grad_norm: 0.5 | train_step_timing in s: 5.1234\n");
+  CHECK(nemo.steps.at(0).grad_norm == 0.5);
   CHECK((nemo.steps.at(0).step == 8 && nemo.steps.at(0).step_s == Approx(5.1234)));
 
   const JobLog composer = read(
-      "[batch=11/50]:\n\t Train loss/train/total: 3.25\n\t Train throughput/device/mfu: 0.41\n"
-      "\t Train throughput/device/tokens_per_sec: 2000.5\n\t Train memory/peak_reserved_mem: "
+      "[batch=11/50]:\n\t Train loss/train/total: 3.25\n\t Train l2_norm/grad/global: 2.5\n\t Train "
+      "throughput/device/mfu: 0.41\n\t Train throughput/device/tokens_per_sec: 2000.5\n\t Train "
+      "memory/peak_reserved_mem: "
       "61.5\n[batch=12/50]:\n\t Train loss/train/total: 3.0\n");
   CHECK(composer.trainer == JobTrainer::composer);
   REQUIRE(composer.steps.size() == 2);
+  CHECK(composer.steps[0].grad_norm == 2.5);
   CHECK((composer.steps[0].mfu == 0.41 && composer.steps[0].tokens_per_s_per_gpu == 2000.5));
   CHECK(composer.steps[0].memory_bytes == 61.5e9);
   CHECK_FALSE(composer.steps[1].timed());
@@ -124,8 +114,10 @@ TEST_CASE("Hugging Face's bar has whole seconds: windows of half a minute; other
 }
 
 TEST_CASE("metrics as JSON lines, and as Weights & Biases exports them") {
-  const JobLog own =
-      read("{\"step\": 1, \"step_s\": 0.5, \"loss\": 3.0}\n{\"step\": 2, \"step_s\": 0.4, \"loss\": null}\n");
+  const JobLog own = read(
+      "{\"step\": 1, \"step_s\": 0.5, \"loss\": 3.0, \"grad_norm\": 0.1}\n"
+      "{\"step\": 2, \"step_s\": 0.4, \"loss\": null, \"grad_norm\": null}\n");
+  CHECK((own.steps[0].grad_norm == 0.1 && std::isnan(*own.steps[1].grad_norm)));
   CHECK(own.trainer == JobTrainer::windtunnel);
   CHECK((own.steps.size() == 2 && own.steps[1].step_s == 0.4 && std::isnan(*own.steps[1].loss)));
   const JobLog cut =
@@ -204,6 +196,7 @@ TEST_CASE("what Hugging Face's Trainer wrote here: its own file, what it printed
   REQUIRE(printed.steps.size() == log.steps.size());
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     CHECK((printed.steps[i].step == log.steps[i].step && printed.steps[i].tokens == log.steps[i].tokens));
+    CHECK((log.steps[i].grad_norm > 0 && printed.steps[i].grad_norm == log.steps[i].grad_norm));
     CHECK(printed.steps[i].step_s.value_or(0) == Approx(log.steps[i].step_s.value_or(0)).margin(1e-9));
   }
   const JobLog events = read_job_log("tests/data/job_logs/hugging_face/events.out.tfevents.0");
@@ -212,6 +205,7 @@ TEST_CASE("what Hugging Face's Trainer wrote here: its own file, what it printed
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     CHECK(events.steps[i].step == log.steps[i].step);
     CHECK(events.steps[i].loss.value() == Approx(log.steps[i].loss.value()));
+    CHECK(events.steps[i].grad_norm.value() == Approx(log.steps[i].grad_norm.value()));
     CHECK(events.steps[i].step_s.value_or(0) == Approx(log.steps[i].step_s.value_or(0)).margin(1e-5));
   }
 }
@@ -382,6 +376,189 @@ TEST_CASE("a log that cannot be told is refused, or says so") {
   SECTION("no step, no file") {
     CHECK_THAT(usage_error([] { read("Epoch 1 of 3\n"); }), Catch::Contains("found no step of torchtitan"));
     CHECK_THAT(usage_error([] { read_job_log("/nowhere/log"); }), Catch::Contains("no regular file"));
+  }
+}
+
+namespace {
+
+/// A log that grows.
+class Growing {
+ public:
+  explicit Growing(const std::string& text) { add(text); }
+  void add(const std::string& text) { std::ofstream(file(), std::ios::binary | std::ios::app) << text; }
+  void rewrite(const std::string& text) { std::ofstream(file(), std::ios::binary) << text; }
+  void rotate(const std::string& text) {
+    std::filesystem::rename(file(), folder_ / "job.log.1");
+    rewrite(text);
+  }
+  std::filesystem::path file() const { return folder_ / "job.log"; }
+
+ private:
+  TempDirectory folder_;
+};
+
+std::vector<std::int64_t> steps_of(const LogFollower& follower) {
+  std::vector<std::int64_t> out;
+  for (const LoggedStep& step : follower.log().steps) out.push_back(step.step);
+  return out;
+}
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("a log is followed: whole lines count once, and half a line waits for its end") {
+  const std::string whole = titan(20);
+  Growing log("nothing yet\n");
+  LogFollower follower(log.file());
+  CHECK(follower.look().empty());
+  CHECK(steps_of(follower).empty());
+  log.add(titan(10) + whole.substr(0, 90));
+  follower.look();
+  CHECK(steps_of(follower) == Steps{10});
+  const std::int64_t before = follower.log().places;
+  log.add(whole.substr(90));
+  follower.look();
+  CHECK(steps_of(follower) == Steps{10, 20});
+  CHECK((follower.log().steps[0].place <= before && follower.log().steps[1].place > before));
+  follower.look();
+  CHECK_FALSE(follower.grew());
+  CHECK_FALSE(follower.log().ended);
+  log.add("[titan] 2026-01-02 03:09:05,678 - root - INFO - Training completed\n");
+  follower.look();
+  CHECK(follower.log().ended);
+  log.add("Training starts at step 21\n" + titan(30));
+  follower.look();
+  CHECK_FALSE(follower.log().ended);
+}
+
+TEST_CASE("a followed log and a whole one say the same, wherever it was cut meanwhile") {
+  const std::string text = "Peak FLOPS used for computing MFU: 9.890e+14\n" + titan(10) + "warning\n" + titan(20) +
+                           titan(20, "-1.00000") + "Training starts at step 11\n" + titan(15, "6.1") + titan(25, "nan");
+  const JobLog whole = read(text);
+  for (std::size_t part = 1; part < 400; part += 37) {
+    Growing log("");
+    LogFollower follower(log.file());
+    for (std::size_t at = 0; at < text.size(); at += part) {
+      log.add(text.substr(at, part));
+      follower.look();
+    }
+    const JobLog followed = follower.log();
+    INFO(part);
+    REQUIRE(followed.steps.size() == whole.steps.size());
+    for (std::size_t i = 0; i < whole.steps.size(); ++i) {
+      CHECK(followed.steps[i].step == whole.steps[i].step);
+      CHECK((followed.steps[i].loss == whole.steps[i].loss || std::isnan(*whole.steps[i].loss)));
+      CHECK(followed.steps[i].place == whole.steps[i].place);
+    }
+    CHECK(followed.starts == whole.starts);
+    CHECK(followed.peak_flops == whole.peak_flops);
+  }
+}
+
+TEST_CASE("a log that is rotated, truncated or gone says so, and goes on") {
+  Growing log(titan(10) + titan(20));
+  LogFollower follower(log.file());
+  follower.look();
+  log.add(titan(30));
+  log.rotate(titan(30) + titan(40));  // another node's line of step 30 comes late
+  CHECK(follower.look() == std::vector<std::string>{"was replaced by another file; goes on with that one"});
+  CHECK(steps_of(follower) == Steps{10, 20, 30, 40});
+  CHECK(follower.log().starts == Steps{10});
+  log.rewrite(titan(50));  // as copytruncate does
+  CHECK(follower.look() == std::vector<std::string>{"was truncated; goes on from its beginning"});
+  CHECK(steps_of(follower) == Steps{10, 20, 30, 40, 50});
+  log.rewrite(titan(35, "6.1") + titan(45, "6.0"));  // longer than before, other text
+  CHECK(follower.look().size() == 1);
+  CHECK(steps_of(follower) == Steps{10, 20, 30, 35, 45});
+  CHECK(follower.log().starts == Steps{10, 35});
+  std::filesystem::remove(log.file());
+  CHECK(follower.look() == std::vector<std::string>{"is gone; waits for a new file of that name"});
+  CHECK(follower.look().empty());
+  log.rewrite(titan(55));
+  follower.look();
+  CHECK(steps_of(follower) == Steps{10, 20, 30, 35, 45, 55});
+}
+
+TEST_CASE("metrics as JSON lines are followed, too; a table is refused, and what cannot be read stays unread") {
+  Growing log("{\"step\": 1, \"tps\": 900.5, \"mem\": 40, \"loss\": 3.0}\n{\"step\": 2, \"tps\": 9");
+  LogFollower follower(log.file());
+  follower.look();
+  CHECK(steps_of(follower) == Steps{1});
+  log.add("01.0, \"loss\": 2.9}\n");
+  follower.look();
+  CHECK(steps_of(follower) == Steps{1, 2});
+  log.add("no object\n");
+  for (int look = 0; look < 2; ++look)
+    CHECK_THAT(usage_error([&] { follower.look(); }), Catch::Contains("line 3") && Catch::Contains("JSON object"));
+  CHECK(steps_of(follower) == Steps{1, 2});
+  for (const auto& [file, what] : {std::pair{"export.csv", "a CSV export"},
+                                   {"tests/data/job_logs/run.wandb", "a run of Weights & Biases"},
+                                   {"tests/data/job_logs/hugging_face/events.out.tfevents.0", "an event file"},
+                                   {"tests/data/job_logs/hugging_face/trainer_state.json", "a trainer_state.json"}})
+    CHECK_THAT(usage_error([&] { LogFollower{file}; }), Catch::Contains(what) && Catch::Contains("followed"));
+  CHECK_THAT(usage_error([] { LogFollower("/nowhere/log").look(); }), Catch::Contains("needs the log of a job"));
+  CHECK_THAT(usage_error([] { LogFollower("/dev/zero").look(); }), Catch::Contains("regular file"));
+}
+
+namespace {
+
+/// Half a second a step, a loss each 20 steps, and behind it the bar once more.
+std::string trainer_log(int first, int last, bool bars = true) {
+  std::string out;
+  for (int step = first; step <= last; ++step) {
+    const std::string bar =
+        fmt::format(" {}%|#   | {}/400 [{:02}:{:02}<05:15,  2.00it/s]", step / 4, step, step / 120, step / 2 % 60);
+    if (bars && step % 20 != 0) out += bar + "\r";
+    if (step % 20 == 0)
+      out += fmt::format("{{'loss': {:.3f}, 'grad_norm': '0.84', 'epoch': '0.5'}}\n", 3 - 0.001 * step) +
+             (bars ? bar + "\r" : "");
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Hugging Face's losses get the steps of the bar that is drawn behind them") {
+  Growing log(trainer_log(1, 200) + "\n");
+  LogFollower follower(log.file());
+  follower.look();
+  JobLog read = follower.log();
+  CHECK(read.trainer == JobTrainer::hugging_face);
+  REQUIRE(read.steps.size() == 10);
+  CHECK((read.steps[0].step == 20 && read.steps[9].step == 200));
+  CHECK(read.steps[9].loss == Approx(2.8));
+  CHECK(read.steps[9].grad_norm == 0.84);
+  CHECK_FALSE(read.steps[1].step_s);  // the bar has whole seconds: after half a minute
+  CHECK(read.steps[9].step_s.value() == Approx(0.5).epsilon(0.04));
+  log.add("Resuming training from checkpoint\n" + trainer_log(101, 140) + "\n");
+  follower.look();
+  CHECK(steps_of(follower) == Steps{20, 40, 60, 80, 100, 120, 140});
+  log.add("{'train_runtime': '70.1', 'train_samples_per_second': '9'}\n");
+  follower.look();
+  CHECK(follower.log().ended);
+}
+
+TEST_CASE("losses of Hugging Face's Trainer with seconds since the start are timed by these while they are followed") {
+  const JobLog whole = read_job_log("tests/data/job_logs/hugging_face/stdout.log");
+  LogFollower follower("tests/data/job_logs/hugging_face/stdout.log");
+  follower.look();
+  const JobLog followed = follower.log();
+  CHECK((followed.ended && followed.notes.empty() && followed.starts == whole.starts));
+  REQUIRE(followed.steps.size() == whole.steps.size());
+  for (std::size_t i = 0; i < whole.steps.size(); ++i)
+    CHECK((followed.steps[i].step == whole.steps[i].step && followed.steps[i].step_s == whole.steps[i].step_s));
+}
+
+TEST_CASE("losses without a bar, or that came late, are counted") {
+  for (const std::string& text :
+       {trainer_log(1, 200, false), " 10%|#| 40/400 [00:20<05:15, 2.00it/s]\r\n" + trainer_log(1, 200, false) +
+                                        " 10%|#| 200/400 [01:40<05:15, 2.00it/s]\r\n"}) {
+    Growing log(text);
+    LogFollower follower(log.file());
+    follower.look();
+    CHECK(steps_of(follower) == Steps{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+    CHECK(says(follower.log(), "counted in logged losses"));
   }
 }
 
