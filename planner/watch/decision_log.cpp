@@ -68,8 +68,9 @@ bool ends_line(const std::filesystem::path& file) {
   return in.get() == '\n';
 }
 
-void append_decision(const std::filesystem::path& run_folder, const json& decision) {
-  const std::filesystem::path file = run_folder / "decisions.jsonl";
+std::filesystem::path decisions_file(const std::filesystem::path& run_folder) { return run_folder / "decisions.jsonl"; }
+
+void append_decision(const std::filesystem::path& file, const json& decision) {
   std::ofstream out(file, std::ios::app);
   if (!ends_line(file)) out << "\n";  // an incomplete line of a watch that died stays a line of its own
   out << decision.dump() << std::endl;
@@ -77,7 +78,7 @@ void append_decision(const std::filesystem::path& run_folder, const json& decisi
 }
 
 NodeLedger read_ledger(const std::filesystem::path& run_folder) {
-  const std::filesystem::path file = run_folder / "decisions.jsonl";
+  const std::filesystem::path file = decisions_file(run_folder);
   if (!std::filesystem::exists(file)) return {};
   const std::string all = read_file(file, "the decisions of an earlier watch");
   std::size_t end = all.find_last_of('\n');  // an incomplete line may follow

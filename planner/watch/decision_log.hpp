@@ -14,8 +14,11 @@ namespace wt {
 nlohmann::json decision_json(const std::string& run, const WatchVerdict& verdict, const HookEnd* end,
                              const NodeLedger* ledger);
 
+/// Of a run's folder.
+std::filesystem::path decisions_file(const std::filesystem::path& run_folder);
+
 /// Appends a line. Throws Error{runtime} if it cannot be written.
-void append_decision(const std::filesystem::path& run_folder, const nlohmann::json& decision);
+void append_decision(const std::filesystem::path& file, const nlohmann::json& decision);
 
 /// The ledger of the last line that has one; else an empty one. An incomplete last line is ignored. Throws Error{usage}
 /// naming file and line for anything else that is no decision.

@@ -119,7 +119,9 @@ HookCommand read_hook(YamlMap map, HookKind kind) {
 
 std::string to_string(HookKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
-WatchHooks read_watch_hooks(const std::string& name_or_file) {
+namespace {
+
+WatchHooks read_hooks(const std::string& name_or_file, bool tell_alone) {
   WatchHooks out;
   out.file = find_config("watch", name_or_file);
   YamlMap map = YamlMap::from_file(out.file);
@@ -127,10 +129,18 @@ WatchHooks read_watch_hooks(const std::string& name_or_file) {
   if (out.spares > kMostSpares) map.fail("spares", "found {}, allowed up to {}", out.spares, kMostSpares);
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     const auto kind = static_cast<HookKind>(i);
-    if (kind != HookKind::tell || map.has(kKinds[i])) out.commands[kind] = read_hook(map.map(kKinds[i]), kind);
+    const bool needed = (kind == HookKind::tell) == tell_alone;
+    if (needed || map.has(kKinds[i])) out.commands[kind] = read_hook(map.map(kKinds[i]), kind);
   }
   map.finish();
   return out;
+}
+
+}  // namespace
+
+WatchHooks read_watch_hooks(const std::string& name_or_file) { return read_hooks(name_or_file, false); }
+HookCommand read_tell_hook(const std::string& name_or_file) {
+  return read_hooks(name_or_file, true).commands.at(HookKind::tell);
 }
 
 void check_start(const WatchHooks& hooks, const WatchRules& rules) {

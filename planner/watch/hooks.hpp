@@ -48,6 +48,9 @@ struct WatchHooks {
 /// hook, a placeholder that is unknown or has no value for the hook, and a placeholder as the program or inside a shell
 /// script.
 WatchHooks read_watch_hooks(const std::string& name_or_file);
+/// The command that tells a human, of a file that may have no other one. Throws as read_watch_hooks, and without
+/// `tell`.
+HookCommand read_tell_hook(const std::string& name_or_file);
 
 /// Throws Error{usage} if loss or gradients are watched and `start` has no {layout}, because a rollback needs a run
 /// file.

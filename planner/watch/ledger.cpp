@@ -28,9 +28,12 @@ WatchSignal signal_from(const JsonReader& in) {
   const auto metric = metric_from(in.at("metric").string());
   if (!metric) in.at("metric").fail(in.at("metric").string(), "a metric of the rules");
   out.metric = *metric;
-  const JsonReader value = in.at("value");
-  out.value = value.value().is_null() ? std::numeric_limits<double>::quiet_NaN() : value.finite();
-  out.reference = in.at("reference").finite(), out.limit = in.at("limit").finite();
+  using limits = std::numeric_limits<double>;
+  const auto finite_or = [&](const char* key, double otherwise) {
+    return in.at(key).value().is_null() ? otherwise : in.at(key).finite();
+  };
+  out.value = finite_or("value", limits::quiet_NaN()), out.reference = finite_or("reference", limits::quiet_NaN());
+  out.limit = finite_or("limit", limits::infinity());
   out.first_step = in.at("first_step").integer(), out.last_step = in.at("last_step").integer();
   return out;
 }
@@ -73,14 +76,16 @@ StartedTrial trial_from(const JsonReader& in) {
   return out;
 }
 
+json finite_or_null(double value) { return std::isfinite(value) ? json(value) : json(); }
+
 }  // namespace
 
 void to_json(json& out, const WatchSignal& s) {
   out = {{"rule", s.rule},
          {"metric", to_string(s.metric)},
-         {"value", std::isfinite(s.value) ? json(s.value) : json()},
-         {"reference", s.reference},
-         {"limit", s.limit},
+         {"value", finite_or_null(s.value)},
+         {"reference", finite_or_null(s.reference)},
+         {"limit", finite_or_null(s.limit)},
          {"first_step", s.first_step},
          {"last_step", s.last_step}};
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"

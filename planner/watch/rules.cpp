@@ -1,7 +1,8 @@
 #include "planner/watch/rules.hpp"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "configs/base/enum_words.hpp"
@@ -12,9 +13,10 @@
 namespace wt {
 namespace {
 
-const std::vector<std::string> kMetrics{"mfu", "tokens_per_s", "step_s", "loss", "grad_norm", "silence"};
-const std::vector<std::string> kReferences{"value", "best", "recent", "plan"};
+const std::vector<std::string> kMetrics{"mfu", "tokens_per_s", "step_s", "memory", "loss", "grad_norm", "silence"};
+const std::vector<std::string> kReferences{"value", "best", "recent", "before", "plan"};
 constexpr std::int64_t kMostSteps = 10'000;
+constexpr std::int64_t kFewestOfLevel = 4;  // a deviation of fewer values says little
 
 template <typename Enum>
 Enum word_of(YamlMap& map, const std::string& key, const std::vector<std::string>& words) {
@@ -27,12 +29,29 @@ double time_above_0(YamlMap& map, const std::string& key) {
   return seconds;
 }
 
-/// Loss and gradients have neither a best value nor a plan; silence has no plan.
+/// Loss and gradients are compared with their level before they rose: a multiple of a loss means nothing.
+std::vector<WatchReference> references_of(WatchedMetric metric) {
+  using enum WatchReference;
+  if (is_loss_metric(metric)) return {before, value};
+  if (metric == WatchedMetric::silence) return {recent, value};
+  if (metric == WatchedMetric::memory) return {best, recent, value};
+  return {best, recent, plan, value};
+}
+
 void check_reference(YamlMap& map, const SignalRule& rule) {
-  const bool pace = rule.metric == WatchedMetric::mfu || rule.metric == WatchedMetric::tokens_per_s ||
-                    rule.metric == WatchedMetric::step_s;
-  if (!pace && (rule.of == WatchReference::best || rule.of == WatchReference::plan))
-    map.fail("of", fmt::format("found '{}' for {}, allowed value, recent", to_string(rule.of), to_string(rule.metric)));
+  const std::vector<WatchReference> allowed = references_of(rule.metric);
+  if (std::ranges::count(allowed, rule.of) > 0) return;
+  std::vector<std::string> words;
+  for (const WatchReference each : allowed) words.push_back(to_string(each));
+  map.fail("of", fmt::format("found '{}' for {}, allowed {}", to_string(rule.of), to_string(rule.metric),
+                             fmt::join(words, ", ")));
+}
+
+void read_level(YamlMap& map, SignalRule& rule) {
+  if (!rule.above) map.fail("below", "found for of: before, needs above: nats above the level");
+  rule.deviations = map.number("deviations", 1e-12);
+  rule.level = map.integer("level", kFewestOfLevel, kMostSteps);
+  rule.within = map.integer("within", 1, 1'000'000);
 }
 
 SignalRule read_rule(YamlMap map) {
@@ -44,6 +63,7 @@ SignalRule read_rule(YamlMap map) {
   out.factor = map.number(out.above ? "above" : "below", 1e-12);
   out.of = word_of<WatchReference>(map, "of", kReferences);
   check_reference(map, out);
+  if (out.of == WatchReference::before) read_level(map, out);
   if (out.metric == WatchedMetric::silence) {
     if (!out.above) map.fail("below", "found for silence, needs above: a run is silent for too long");
     out.least_s = time_above_0(map, "at_least");

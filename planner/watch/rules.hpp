@@ -8,8 +8,8 @@
 
 namespace wt {
 
-/// Columns of metrics.jsonl, and the time since its last line.
-enum class WatchedMetric { mfu, tokens_per_s, step_s, loss, grad_norm, silence };
+/// Columns of metrics.jsonl or of a job's log, and the time since its last step.
+enum class WatchedMetric { mfu, tokens_per_s, step_s, memory, loss, grad_norm, silence };
 std::string to_string(WatchedMetric metric);
 
 /// Loss and gradients: a bad value stays in the state from then on.
@@ -21,6 +21,7 @@ enum class WatchReference {
   value,   ///< none: `factor` is the limit
   best,    ///< the run's best median over `window` steps
   recent,  ///< the median of the `window` steps before the judged ones
+  before,  ///< of loss and gradients: the level before they rose, see SignalRule::level
   plan,    ///< the value in plan.json; no signal without a plan
 };
 std::string to_string(WatchReference reference);
@@ -30,10 +31,14 @@ struct SignalRule {
   std::string name;
   WatchedMetric metric = WatchedMetric::step_s;
   bool above = true;  ///< bad above the limit, else below it
-  double factor = 1;  ///< limit = factor x reference
+  double factor = 1;  ///< limit = factor x reference; of `before`: limit = level + at least this [nats]
   WatchReference of = WatchReference::best;
   std::int64_t steps = 1;  ///< always 1 for silence
   double least_s = 0;      ///< silence: the smallest limit; before the first step ten times as long
+  /// `before`: the limit is also this many robust standard deviations above the level.
+  double deviations = 0;
+  /// `before`: the level is a median of this many values, the lowest one of the last `within` values.
+  std::int64_t level = 0, within = 0;
 };
 
 /// How far a restart goes back after the loss diverged. PaLM went back about 100 steps and skipped 200 to 500 batches

@@ -61,10 +61,10 @@ Diagnosis diagnosis_of(TrainingObservation run, const std::vector<WatchSignal>& 
   options.least_stall_s = silent ? 0 : kLongest_s, options.stall_factor = 0;  // and whether it is silent
   if (silent) return diagnose(run, options);
   if (const WatchSignal* lost = signal_of(signals, {WatchedMetric::loss, WatchedMetric::grad_norm}))
-    return {Ailment::silent_failure,
-            fmt::format("{} is {:.4g} since step {}, before it was {:.4g}", to_string(lost->metric), lost->value,
-                        lost->first_step, lost->reference),
-            "go back to a checkpoint from before"};
+    return {Ailment::silent_failure, says(*lost), "go back to a checkpoint from before"};
+  const WatchSignal* grows = signal_of(signals, {WatchedMetric::memory});
+  if (grows && !signal_of(signals, {WatchedMetric::mfu, WatchedMetric::tokens_per_s, WatchedMetric::step_s}))
+    return {Ailment::undecided, says(*grows), "find what keeps memory, before there is none left"};
   return diagnose(run, options);
 }
 
@@ -100,6 +100,8 @@ bool RunWatch::look() {
   follow(ladder_.look(snapshot));
   return !run.ended;
 }
+
+std::vector<WatchSignal> RunWatch::standing() { return RunSignals(seen(), options_.rules, options_.baseline).now(); }
 
 void RunWatch::replay() {
   const TrainingObservation& whole = seen();
@@ -208,7 +210,7 @@ void RunWatch::record(const WatchVerdict& verdict, const HookEnd* end, bool with
       decision_json(folder_.string(), verdict, end, with_ledger ? &ladder_.ledger() : nullptr);
   ++decisions_;
   if (recorded_) try {
-      append_decision(folder_, decision);
+      append_decision(decisions_file(folder_), decision);
     } catch (const std::exception& e) {
       print_error("{}\n", e.what());  // continue: the following decisions are still needed
     }

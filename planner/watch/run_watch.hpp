@@ -48,6 +48,8 @@ class RunWatch {
   /// while another watch acts.
   void reset();
   std::int64_t decisions() const { return decisions_; }
+  /// The signals that hold after the last step.
+  std::vector<WatchSignal> standing();
   /// The run's steps so far.
   const TrainingObservation& seen() { return follower_.look(options_.clock()); }
   const std::filesystem::path& folder() const { return folder_; }

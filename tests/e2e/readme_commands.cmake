@@ -101,6 +101,12 @@ wt_command(plan_measured RUN plan --model llama3-8b --cluster torchtitan-512-h10
   --measured ${out}/explain/measured.yaml AFTER explain EXPECT "Your measured step run.yaml: 2.87 s; predicted 2.62 s without")
 wt_command(plan_next_gpu RUN plan --model mixtral-8x7b --cluster example-next-gpu --gpus 72
   EXPECT "mixtral-8x7b on 72 example-next-gpu GPUs.*The data sheet of next-gpu is assumed")
+wt_command(watch_log STATUS 1 RUN watch tests/data/job_logs/loss-jump.log --once
+  EXPECT "loss-jump.log: 70 logged steps done, 1 signal in the end.*What still stands.*loss jump +loss +520 +2.551 +2.851 +3.079")
+wt_command(watch_log_json STATUS 1 RUN watch tests/data/job_logs/loss-jump.log --once --last 100 --json
+  EXPECT "last.:100,.older.:1,.*windtunnel.standing/1.*signals.:\\[\\]")
+wt_command(watch_log_plan STATUS 2 RUN watch tests/data/job_logs/loss-jump.log --plan plan.json
+  EXPECT "--plan: found with tests/data/job_logs/loss-jump.log, a log; needs the folder of a run")
 wt_command(explain_other_job STATUS 2 RUN explain llama3-8b-128-h100 --log tests/data/job_logs/other-model.log --cluster hgx-h100
   EXPECT "GFLOP a token by the log's own throughput, and the job's model has 51.5; needs the log of this job")
 wt_command(plan_gpu_hour RUN plan --model llama3-8b --cluster hgx-h100 --gpus 64 --set tokens=1T --gpu-hour 2.80

@@ -309,3 +309,49 @@ TEST_CASE("what a watch cannot go on with is refused before it looks") {
   CHECK(site.watch("--once").status == 2);
   CHECK(site.calls().empty());
 }
+
+TEST_CASE("a log: what stands is listed, decisions go beside it, only tell is run, and what needs a run is refused") {
+  const TempDirectory folder;
+  const std::string log = (folder / "job.log").string();
+  std::string text = read_bytes("tests/data/job_logs/loss-jump.log");
+  text.erase(text.rfind("[titan]"));  // it goes on
+  write_bytes(log, text);
+  const auto watch = [&](const std::string& more) { return windtunnel("watch '" + log + "' " + more, "timeout 60"); };
+  const Ended once = watch("--once");
+  INFO(once.said);
+  CHECK(once.status == 1);
+  CHECK_THAT(once.said, Contains("loss jump: a human is to look") && Contains("since step 520") &&
+                            Contains("70 logged steps so far, 1 decision.") && Contains("What still stands"));
+  const json decision = json::parse(read_bytes(log + ".decisions.jsonl"));
+  CHECK((decision["schema"] == "windtunnel.decision/1" && decision["run"] == log));
+  const Ended older = watch("--once --last 100 --decisions '" + (folder / "other.jsonl").string() + "'");
+  CHECK(older.status == 1);
+  CHECK_THAT(older.said, Contains("1 signal began before the last 100 steps (--last)."));
+  CHECK(std::filesystem::exists(folder / "other.jsonl"));
+
+  write_bytes(folder / "tell.yaml", "tell: {command: [touch, \"{run}.told\"], timeout: 10s}\n");
+  const Ended told = watch("--once --act --hooks '" + (folder / "tell.yaml").string() + "'");
+  CHECK_THAT(told.said,
+             Contains("of the hooks only tell is run. save, stop, sweep, cordon, uncordon and start are not"));
+  CHECK(std::filesystem::exists(log + ".told"));
+
+  const auto refused = [&](const std::string& more, const std::string& why) {
+    const Ended ended = watch(more);
+    INFO(more << ended.said);
+    CHECK(ended.status == 2);
+    CHECK_THAT(ended.said, Contains(why));
+  };
+  refused("--once --act --hooks hooks-local", "tell");  // it has none
+  refused("--once --plan plan.json", "--plan: found with");
+  refused("--once --reset", "circuit breaker");
+  refused("--once --last 0", "--last");
+  refused("--last 5", "--once");
+  refused("--once '" + folder.path().string() + "' --decisions x", "needs one log");
+  refused("--once /dev/null", "neither a folder nor a regular file");
+  refused("--once /nowhere", "neither a folder nor a regular file");
+  write_bytes(folder / "job.csv", "Step,a - throughput(tps)\n1,2\n");
+  refused("--once '" + (folder / "job.csv").string() + "'", "does not grow");
+  write_bytes(log,
+              text + "[titan] step: 710  loss:  6,5  memory: 63.40GiB(70.50%)  tps: 5,712  tflops: 330.72  mfu: 1%\n");
+  refused("--once", "found loss '6,5'");
+}

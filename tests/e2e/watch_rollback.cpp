@@ -43,11 +43,12 @@ class Site {
                             (folder_ / "fleet.json").string(), (folder_ / "struck").string(), WT_PROGRAM, WT_PROGRAM,
                             fault_file(name, events).string()));
     std::filesystem::permissions(folder_ / "windtunnel", std::filesystem::perms::owner_all);
-    write_bytes(folder_ / "rules.yaml",
-                "every: 50ms\nwindow: 4\nsignals:\n"
-                "  - {name: loss jump, metric: loss, above: 1.2, of: recent, steps: 2}\n"
-                "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\n"
-                "rollback: {margin: 4, skip: 8}\nverify: {steps: 4, within: 5m}\n");
+    write_bytes(
+        folder_ / "rules.yaml",
+        "every: 50ms\nwindow: 4\nsignals:\n"
+        "  - {name: loss jump, metric: loss, above: 0.6, deviations: 4, of: before, level: 4, within: 100, steps: 2}\n"
+        "undecided: tell\nsure: 0.99\nmost_excluded: 0.25\nrestarts: 3\n"
+        "rollback: {margin: 4, skip: 8}\nverify: {steps: 4, within: 5m}\n");
   }
   ~Site() { local("stop", ""); }
 

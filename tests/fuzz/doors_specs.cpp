@@ -22,8 +22,11 @@
 #include "configs/files/study_keys.hpp"
 #include "planner/evaluate/lm_eval.hpp"
 #include "planner/job_logs/job_log.hpp"
+#include "planner/job_logs/log_follower.hpp"
 #include "planner/watch/hooks.hpp"
 #include "planner/watch/rules.hpp"
+#include "planner/watch/signals.hpp"
+#include "planner/watch/watched_log.hpp"
 #include "tests/fuzz/door.hpp"
 #include "trainer/trackers/event_records.hpp"
 
@@ -92,6 +95,22 @@ std::vector<Door> spec_doors() {
         "1},\n"
         "{\"loss\": 2.5, \"num_input_tokens_seen\": 64, \"step\": 2, \"train_runtime\": 5}]}\n"},
        of_file("job.log", [](const fs::path& file) { read_job_log(file); })});
+  doors.push_back(
+      {"followed_log",
+       {sample("tests/data/job_logs/torchtitan.log"),
+        " 10%|#| 10/100 [00:35<05:15,  3.50s/it]\r{'loss': '2.1', 'grad_norm': '0.8', 'epoch': 1}\n 10%|#| 10/100 "
+        "[00:35<05:15,  3.50s/it]\r\n{'loss': 2.0}\n{'loss': nan}\n",
+        "{\"step\": 1, \"step_s\": 0.5, \"loss\": null, \"grad_norm\": 1}\n{\"step\": 2"},
+       [](const auto& input, const fs::path& folder) {  // in two parts
+         const fs::path file = written(folder, "job.log", input.substr(0, input.size() / 2));
+         LogFollower follower(file);
+         follower.look();
+         written(folder, "job.log", input);
+         follower.look();
+         const WatchedLog log = watched_log(follower.log(), {{0, 1.8e9}}, 1.8e9);
+         static const WatchRules rules = read_watch_rules("default");
+         RunSignals(log, rules).now();
+       }});
   const std::string event = scalar_event(2, 4, "iteration-time", 4.5);
   doors.push_back(
       {"event_file",

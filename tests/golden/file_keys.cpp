@@ -245,7 +245,8 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
 TEST_CASE("every key of a watch's rules and hooks stands in docs/files.md, and no other") {
   const std::string rules =
       "{every: 1s, window: 8, signals: [{name: a, metric: step_s, above: 2, of: best, steps: 8}, {name: b, metric: "
-      "mfu, below: 0.5, of: best, steps: 8}, {name: c, metric: silence, above: 10, of: recent, at_least: 60s}], "
+      "mfu, below: 0.5, of: best, steps: 8}, {name: c, metric: silence, above: 10, of: recent, at_least: 60s}, "
+      "{name: d, metric: loss, above: 0.3, deviations: 8, of: before, level: 32, within: 1000, steps: 2}], "
       "undecided: tell, sure: 0.99, most_excluded: 0.25, restarts: 3, rollback: {margin: 8, skip: least}, verify: "
       "{steps: 8, within: 1h}}";
   CHECK(accepted({rules}, from_file([](const auto& file) { read_watch_rules(file.string()); })) ==

@@ -104,7 +104,7 @@ MAY_INCLUDE = {
     # satellites: nothing of the rows above includes them
     "planner/experiments": ["configs", "sim", "planner/plan", "bench/gate", "trainer/data", "trainer/safetensors", "trainer/process",
                             "trainer/run_folder"],
-    "planner/watch": ["configs", "sim", "planner/plan", "bench/health", "trainer/safetensors", "trainer/run_folder"],
+    "planner/watch": ["configs", "sim", "planner/plan", "planner/job_logs", "bench/health", "trainer/safetensors", "trainer/run_folder"],
     "planner/validate": ["configs", "sim", "planner/search"],
     "planner/recipes": ["configs"],
     "planner/evaluate": ["configs"],

@@ -51,7 +51,8 @@ TEST_CASE("a finite loss that jumps again is met from the next older checkpoint,
   std::vector<json> starts;
   RunWatchOptions options;
   options.rules.window = 4, options.rules.verify_steps = 2, options.rules.rollback = {2, 1};
-  options.rules.signals = {{"jump", WatchedMetric::loss, true, 1.5, WatchReference::recent, 2}};
+  options.rules.signals = {{"jump", WatchedMetric::loss, true, 0.5, WatchReference::before, 2, 0, /*deviations=*/4,
+                            /*level=*/4, /*within=*/8}};
   options.hooks = hooks();
   options.ask = [](const auto&) { return LossFigures{}; };
   options.utilisation = [] { return std::optional<double>(); };

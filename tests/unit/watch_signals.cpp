@@ -80,7 +80,8 @@ TEST_CASE("a loss that jumps or is no number, and gradients that jump") {
   };
   CHECK(signals_of(loss(30)) == Names{"loss jump"});
   CHECK(signals_of(loss(kNaN)) == Names{"loss jump"});
-  CHECK(signals_of(loss(10)).empty());
+  CHECK(signals_of(loss(5.1)) == Names{"loss jump"});  // 0.3 nats above the median of steps 23 to 30, 4.735
+  CHECK(signals_of(loss(5.0)).empty());
   CHECK(signals_of(made_up_run(34, [](TrainingStep& s) { s.grad_norm = s.step > 30 ? 6 : 1; })) ==
         Names{"gradient jump"});
   const WatchRules rules = short_rules();
@@ -207,8 +208,16 @@ TEST_CASE("rules and hooks refuse what makes no sense") {
   CHECK(rules("every", "every") == "no error");
   CHECK_THAT(rules("metric: mfu", "metric: mgu"), Contains("allowed mfu, tokens_per_s"));
   CHECK_THAT(rules("below: 0.85", "below: 0.85, above: 1"), Contains("both of above and below"));
-  CHECK_THAT(rules("below: 0.85, of: best", "below: 0.85, of: last"), Contains("allowed value, best, recent, plan"));
-  CHECK_THAT(rules("above: 5, of: recent", "above: 5, of: plan"), Contains("allowed value, recent"));
+  CHECK_THAT(rules("below: 0.85, of: best", "below: 0.85, of: last"),
+             Contains("allowed value, best, recent, before, plan"));
+  CHECK_THAT(rules("above: 0.3, deviations: 8, of: before", "above: 5, of: recent"),
+             Contains("found 'recent' for loss, allowed before, value"));
+  CHECK_THAT(rules("above: 10, of: recent", "above: 10, of: plan"), Contains("for silence, allowed recent, value"));
+  CHECK_THAT(rules("above: 1.2, of: best", "above: 1.2, of: before"), Contains("allowed best, recent, plan, value"));
+  CHECK_THAT(rules("above: 0.3, deviations", "below: 0.3, deviations"), Contains("needs above"));
+  CHECK_THAT(rules("deviations: 8, of: before, level: 32, within: 1000", "of: before, level: 32, within: 1000"),
+             Contains("deviations"));
+  CHECK_THAT(rules("level: 32, within: 1000", "level: 3, within: 1000"), Contains("level"));
   CHECK_THAT(rules("above: 10,", "below: 10,"), Contains("needs above"));
   CHECK_THAT(rules("at_least: 60s", "at_least: 0s"), Contains("above 0"));
   CHECK_THAT(rules("name: slow steps", "name: low MFU"), Contains("two of the name"));

@@ -3,7 +3,11 @@
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
+#include "planner/watch/ledger.hpp"
 
 namespace wt {
 namespace {
@@ -17,6 +21,15 @@ Cell figure(const std::string& what, std::optional<double> value, Evidence evide
                             : share          ? fmt::format("{:.3f}", *value)
                                              : format_seconds(*value);
   return {*value, shown, evidence};
+}
+
+/// Those that began in the last `steps` steps, and the number of the others.
+std::pair<std::vector<WatchSignal>, std::int64_t> young_and_old(const std::vector<WatchSignal>& standing,
+                                                                std::int64_t last_step, std::int64_t steps) {
+  std::pair<std::vector<WatchSignal>, std::int64_t> out;
+  for (const WatchSignal& signal : standing)
+    signal.first_step > last_step - steps ? out.first.push_back(signal) : void(++out.second);
+  return out;
 }
 
 std::string signed_seconds(double value) { return (value < 0 ? "-" : "+") + format_seconds(std::abs(value)); }
@@ -53,6 +66,34 @@ std::string decision_line(const json& d) {
     if (a.at("way") == d.at("way")) out += ", taken";
   }
   return out;
+}
+
+Table standing_table(const std::vector<WatchSignal>& standing, std::int64_t last_step, std::int64_t steps) {
+  const auto [young, old] = young_and_old(standing, last_step, steps);
+  Table out{.title = "What still stands",
+            .columns = {"signal", "metric", numeric("since step"), numeric("compared with"), numeric("limit"),
+                        numeric("now")},
+            .note = ""};
+  const auto shown = [](double value, WatchedMetric metric) -> Cell {
+    return std::isfinite(value) ? value_text(value, metric) : "-";
+  };
+  for (const WatchSignal& s : young)
+    out.rows.push_back({s.rule, to_string(s.metric), std::to_string(s.first_step), shown(s.reference, s.metric),
+                        shown(s.limit, s.metric), value_text(s.value, s.metric)});
+  if (old > 0)
+    out.note = fmt::format("{} began before the last {} (--last).", counted(old, "signal"), counted(steps, "step"));
+  return out;
+}
+
+json standing_json(const std::string& run, const std::vector<WatchSignal>& standing, std::int64_t last_step,
+                   std::int64_t steps) {
+  const auto [young, old] = young_and_old(standing, last_step, steps);
+  return {{"schema", "windtunnel.standing/1"},
+          {"run", run},
+          {"step", last_step},
+          {"last", steps},
+          {"older", old},
+          {"signals", young}};
 }
 
 std::vector<Table> drift_tables(const PlanDrift& d) {
