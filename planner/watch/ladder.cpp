@@ -14,6 +14,7 @@ namespace {
 /// Restarts are counted by cause.
 std::string cause_of(const WatchSignal& signal) {
   if (signal.metric == WatchedMetric::silence) return "silence";
+  if (signal.metric == WatchedMetric::memory) return "memory";
   return is_loss_metric(signal.metric) ? "loss" : "pace";
 }
 
@@ -372,10 +373,10 @@ void Ladder::failed(const WatchAction& action, const HookEnd& end) {
 
 /// The most severe cause of the signals.
 std::string Ladder::cause() const {
-  for (const char* cause : {"silence", "loss"})
+  for (const char* cause : {"silence", "loss", "pace"})
     if (std::ranges::any_of(problem_.signals, [&](const WatchSignal& signal) { return cause_of(signal) == cause; }))
       return cause;
-  return "pace";
+  return "memory";
 }
 
 CauseCount Ladder::known_of_cause() const {

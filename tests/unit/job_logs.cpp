@@ -499,6 +499,8 @@ TEST_CASE("metrics as JSON lines are followed, too; a table is refused, and what
     CHECK_THAT(usage_error([&] { LogFollower{file}; }), Catch::Contains(what) && Catch::Contains("followed"));
   CHECK_THAT(usage_error([] { LogFollower("/nowhere/log").look(); }), Catch::Contains("needs the log of a job"));
   CHECK_THAT(usage_error([] { LogFollower("/dev/zero").look(); }), Catch::Contains("regular file"));
+  Growing endless(std::string((std::size_t{64} << 20) + 1, 'x'));
+  CHECK_THAT(usage_error([&] { LogFollower(endless.file()).look(); }), Catch::Contains("more than 64 MiB"));
 }
 
 namespace {

@@ -54,6 +54,15 @@ TEST_CASE("what nothing explains is a human's, unless the rules say sweep") {
   CHECK(verdict->action->hook == HookKind::save);
 }
 
+TEST_CASE("memory that grows is a human's, whatever the rules say about slow steps that nothing explains") {
+  WatchRules rules = short_rules();
+  rules.sweep_undecided = true;
+  Ladder ladder(rules, 1, true, hour_left, {});
+  const auto verdict = ladder.look(snapshot_of(WatchedMetric::memory, Ailment::undecided));
+  REQUIRE(verdict->action);
+  CHECK(verdict->action->hook == HookKind::tell);
+}
+
 TEST_CASE("without permission to act it says what it would do, once") {
   Script script(1, hour_left, {}, false);
   script.look(slow());

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "planner/watch/rise_detector.hpp"
+#include "planner/watch/run_watch.hpp"
 #include "tests/fixtures/watched_run.hpp"
 
 using namespace wt;
@@ -171,6 +172,9 @@ TEST_CASE("memory that grows is a signal; on fewer nodes it may be as much large
   const auto found = RunSignals(run, rules, {}).now();
   REQUIRE(found.size() == 1);
   CHECK((found[0].metric == WatchedMetric::memory && found[0].first_step == 41));
+  const Diagnosis d = diagnosis_of(run, found, rules, {});
+  CHECK(d.ailment == Ailment::undecided);
+  CHECK(d.reason == "memory is 55.9 GiB since step 41, before it was 46.6 GiB");
   WatchBaseline shrunk;
   shrunk.step_factor = 1.1;
   CHECK(RunSignals(run, rules, shrunk).now().empty());
