@@ -5,6 +5,7 @@
 
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
+#include "configs/files/layout_words.hpp"
 #include "configs/files/limits.hpp"
 #include "configs/files/model.hpp"
 
@@ -90,10 +91,7 @@ std::string Layout::name() const {
   if (virtual_stages > 1) out += fmt::format("x{}", virtual_stages);
   if (schedule != Schedule::one_f_one_b) out += " " + to_string(schedule);
   if (whole_experts) out += " whole experts";
-  if (dispatcher != Dispatcher::alltoall) out += " " + to_string(dispatcher);
-  if (cuda_graphs != CudaGraphs::none) out += " " + to_string(cuda_graphs) + " graphs";
-  if (exchange_overlap) out += " exchanges overlapped";
-  if (offload_activations) out += " activations on the host";
+  out += layout_extras(*this);
   if (pipeline > 1) return out;  // a pipeline gathers weights and reduces gradients once in any case
   if (!reshard_after_forward) out += " kept";
   if (!reduce_every_microbatch) out += " reduced once";

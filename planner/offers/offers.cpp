@@ -1,10 +1,10 @@
 #include "planner/offers/offers.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "configs/base/hash.hpp"
-#include "planner/money/draws.hpp"
+#include "planner/plan/other_gpus.hpp"
+#include "planner/plan/paired_days.hpp"
 
 namespace wt {
 namespace {
@@ -24,23 +24,14 @@ std::vector<std::size_t> by_money(const OfferComparison& comparison) {
 
 double draw_money(const Cost& cost, std::size_t i) { return money_at(cost.draws[i], cost.prices->gpu_hour->middle()); }
 
-/// Equally many of the same GPU with the same simulated step: they share the model's error.
-bool same_machine(const OfferRow& a, const OfferRow& b) {
-  const StudySpec &on_a = a.inputs.study, &on_b = b.inputs.study;
-  return on_a.gpus == on_b.gpus && on_a.cluster.gpu_name == on_b.cluster.gpu_name &&
-         a.plan->step.step_s == b.plan->step.step_s;
-}
-
 /// Share of draws in which `row` costs no more than `least`.
 double chance_of(const OfferRow& row, const OfferRow& least) {
-  const Cost &cost = row.plan->cost, &than = least.plan->cost;
-  std::vector<double> ratio_error(cost.draws.size(), 0.0);
-  if (!same_machine(row, least))
-    ratio_error = stratified_normals(static_cast<std::int64_t>(cost.draws.size()), hash_of(row.offer.name));
+  const std::vector<double> factors =
+      ratio_factors(row.inputs, *row.plan, least.inputs, *least.plan, hash_of(row.offer.name));
   std::size_t no_dearer = 0;
-  for (std::size_t i = 0; i < cost.draws.size(); ++i)
-    no_dearer += draw_money(cost, i) * std::exp(kRatioError * ratio_error[i]) <= draw_money(than, i);
-  return static_cast<double>(no_dearer) / static_cast<double>(cost.draws.size());
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    no_dearer += draw_money(row.plan->cost, i) * factors[i] <= draw_money(least.plan->cost, i);
+  return static_cast<double>(no_dearer) / static_cast<double>(factors.size());
 }
 
 OfferRow read_row(const StudySpec& study, OfferSpec offer, bool allow_assumed) {
@@ -55,7 +46,7 @@ OfferRow read_row(const StudySpec& study, OfferSpec offer, bool allow_assumed) {
 
 void plan_row(OfferRow& row, const SearchProgress& progress) {
   try {
-    row.plan = make_plan(row.inputs, progress);
+    row.plan = make_plan_or_say(row.inputs, progress);
   } catch (const Error& e) {
     row.misfit = e.what();
     row.failure = e.code();
@@ -77,7 +68,9 @@ void judge_offers(OfferComparison& comparison) {
                   : row.chance >= kTieChance ? OfferVerdict::tie
                                              : OfferVerdict::dearer;
     row.break_even = break_even_gpu_hour(row.plan->cost, least.money->p50);
+    if (row.verdict != OfferVerdict::dearer) comparison.tied.push_back(i);
   }
+  if (comparison.tied.size() > 1) comparison.rows[order[0]].verdict = OfferVerdict::tie;
   OfferRow& cheapest = comparison.rows[order[0]];
   cheapest.break_even.reset();
   if (order.size() > 1)

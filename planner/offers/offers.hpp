@@ -15,10 +15,8 @@ namespace wt {
 /// An offer ties with the cheapest if it costs no more in at least this share of draws: one end of an 80 % interval, as
 /// for step times.
 inline constexpr double kTieChance = 0.1;
-/// Standard deviation of log(predicted / true ratio) of two machines' steps: the root mean square over 24 pairs of GPUs
-/// with published runs of one model and stack, 10 models (bench/studies/offers/ratio_error.py).
-inline constexpr double kRatioError = 0.1;
 
+/// tie: not told apart from another one that may be the cheapest. The cheapest is one itself if any other ties with it.
 enum class OfferVerdict { no_plan, cheapest, tie, dearer };
 
 struct OfferRow {
@@ -38,7 +36,9 @@ struct OfferRow {
 struct OfferComparison {
   std::string study, currency;
   std::vector<OfferRow> rows;           ///< in the order given
-  std::optional<std::size_t> cheapest;  ///< empty if no offer has a plan
+  std::optional<std::size_t> cheapest;  ///< by P50; empty if no offer has a plan
+  /// The cheapest, and those that tie with it, the cheapest first; one = there is no tie.
+  std::vector<std::size_t> tied = {};
 };
 
 /// Sets verdicts and break-even prices of rows with plans.

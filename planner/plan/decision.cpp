@@ -10,6 +10,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/files/study_keys.hpp"
+#include "planner/plan/other_gpus.hpp"
 
 namespace wt {
 namespace {
@@ -95,7 +96,7 @@ std::vector<std::vector<T>> one_each(const std::vector<T>& wanted) {
 }
 
 void make_plan(PlannedOption& option, const SearchProgress& progress) try {
-  option.plan = make_plan(*option.inputs, progress);
+  option.plan = make_plan_or_say(*option.inputs, progress);
 } catch (const Error& error) {
   if (error.code() != Code::finding) throw;  // no layout fits, or no layout divides these GPUs and batch
   option.misfit = error.what();

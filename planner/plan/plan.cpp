@@ -9,6 +9,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/plan/plan_cost.hpp"
 #include "planner/plan/plan_drift.hpp"
 #include "planner/plan/plan_placement.hpp"
@@ -126,8 +127,8 @@ void prefer_simple(const PlanInputs& inputs, Plan& plan) {
   robust.sentence = fmt::format(
       "{} layouts compared in {} scenarios. {} was passed over for the simple alternative, which gives up {:.1f} % at "
       "predicted times and is at worst {:.1f} % behind the best",
-      robust.layouts.size(), robust.table.scenarios.size(), plan.passed_over->layout.name(), 100 * robust.given_up(),
-      100 * robust.largest());
+      robust.layouts.size(), robust.table.scenarios.size(), layout_label(plan.passed_over->layout, inputs.stack),
+      100 * robust.given_up(), 100 * robust.largest());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "configs/base/text.hpp"
+#include "configs/files/layout_words.hpp"
 #include "configs/files/search_space.hpp"
 #include "planner/regret/contenders.hpp"
 #include "planner/search/search_evaluate.hpp"
@@ -298,8 +299,8 @@ class Comparison {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string name_of(const Layout& l) {
-  return fmt::format("{} ({}, microbatch {})", l.name(), to_string(l.recompute), l.microbatch);
+std::string name_of(const Layout& l, const StackSpec& stack) {
+  return fmt::format("{} ({}, microbatch {})", layout_label(l, stack), to_string(l.recompute), l.microbatch);
 }
 
 /// The reason for the choice, and its loss.
@@ -316,7 +317,7 @@ std::string sentence_of(const SearchProblem& p, const SearchResult& search, cons
                   r.table.scenarios[r.table.worst(r.chosen)]);
   if (r.given_up() > 0)
     out += fmt::format("; the best at predicted times, {}, is at worst {} behind, {}",
-                       name_of(search.candidates[r.layouts[0]].layout), percent(r.table.largest(0)),
+                       name_of(search.candidates[r.layouts[0]].layout, p.stack), percent(r.table.largest(0)),
                        r.table.scenarios[r.table.worst(0)]);
   double least = r.largest();
   for (std::size_t i = 0; i < r.layouts.size(); ++i) least = std::min(least, r.table.largest(i));

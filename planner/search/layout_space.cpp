@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "configs/base/error.hpp"
+#include "configs/files/layout_words.hpp"
 
 namespace wt {
 namespace {
@@ -287,7 +288,7 @@ void LayoutSpace::add_groups(Layout l, std::vector<LayoutGroup>& out) const {
       if (const std::string why = refusal(group->layout); why.empty())
         out.push_back(*group);
       else if (!s.recompute.empty())
-        refused_.try_emplace(to_string(policy), group->layout.name() + why);
+        refused_.try_emplace(to_string(policy), layout_label(group->layout, problem_.stack) + why);
     }
   }
 }

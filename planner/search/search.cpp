@@ -8,6 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/search/group_bounds.hpp"
 #include "planner/search/search_evaluate.hpp"
 #include "sim/cost/memory/dispatcher_memory.hpp"
@@ -60,6 +61,15 @@ class Search {
     return std::move(result_);
   }
 
+  SpaceFit fit() {
+    groups_ = space_.groups();
+    if (groups_.empty()) return SpaceFit::empty;
+    const bool any = std::ranges::any_of(groups_, [&](const LayoutGroup& g) {
+      return bounds_.memory_bytes(g) <= p_.memory_limit_bytes && least_needed(g) <= p_.memory_limit_bytes;
+    });
+    return any ? SpaceFit::fits : SpaceFit::too_large;
+  }
+
  private:
   /// How far a group or candidate has been evaluated. The one with the smallest estimate advances to the next stage.
   enum class Stage { group, scheduled, opened, lanes, path };
@@ -97,16 +107,18 @@ class Search {
   }
 
   void say(const char* part, std::int64_t done, std::int64_t total, const Layout& layout) const {
-    if (progress_) progress_(part, done, total, layout.name());
+    if (progress_) progress_(part, done, total, layout_label(layout, p_.stack));
   }
 
   void queue_groups() {
     groups_ = space_.groups();
     if (groups_.empty())
-      throw_error(Code::finding,
-                  "search: no layout that {} runs divides {} GPUs, {} experts and a batch of {}; set the study's "
-                  "search axes to auto, or choose a batch that more GPUs divide",
-                  p_.stack.name.empty() ? "the stack" : p_.stack.name, p_.gpus, p_.model.experts, p_.global_batch);
+      throw_error(
+          Code::finding,
+          "{} {} GPUs, {} experts and a batch of {}, of those that {} runs; set the study's search axes to auto, "
+          "or choose a batch that more GPUs divide",
+          kNoLayoutDivides, p_.gpus, p_.model.experts, p_.global_batch,
+          p_.stack.name.empty() ? "the stack" : p_.stack.name);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const LayoutGroup& g = groups_[i];
       if (i % 64 == 0)
@@ -224,8 +236,8 @@ class Search {
     throw_error(Code::finding,
                 "nothing fits: the nearest miss, {} with recompute {} and microbatch {}, needs {} of {} a GPU; use "
                 "more GPUs, GPUs with more memory, or a shorter sequence",
-                nearest->name(), to_string(nearest->recompute), nearest->microbatch, format_bytes(bytes),
-                format_bytes(p_.memory_limit_bytes));
+                layout_label(*nearest, p_.stack), to_string(nearest->recompute), nearest->microbatch,
+                format_bytes(bytes), format_bytes(p_.memory_limit_bytes));
   }
 
   /// The objective is infinite for all remaining layouts.
@@ -287,5 +299,7 @@ SearchResult search_layouts(const SearchProblem& p, const SearchProgress& progre
   check_same_machine(p.cluster, p.cost);
   return Search(p, progress).run();
 }
+
+SpaceFit space_fit(const SearchProblem& p) { return Search(p, {}).fit(); }
 
 }  // namespace wt

@@ -114,6 +114,8 @@ struct Certificate {
   std::map<std::string, std::int64_t> infeasible;           ///< by reason
   /// Results below their own bound (times that fall as sizes grow). If there are any, proved is false.
   std::int64_t violations = 0;
+  /// The share of the incumbent by which another layout may be better: 1 - bound / incumbent.
+  double could_be_better() const { return 1 - bound / incumbent; }
 };
 
 struct SearchResult {
@@ -133,6 +135,12 @@ using SearchProgress =
 /// Throws Error{finding} if nothing fits, naming the nearest miss; Error{usage} for an empty space and for missing
 /// times.
 SearchResult search_layouts(const SearchProblem& problem, const SearchProgress& progress = {});
+/// How the error of search_layouts() starts where the space is empty.
+inline constexpr const char* kNoLayoutDivides = "search: no layout divides";
+/// Whether the space is empty, has no layout that fits in memory, or has one.
+enum class SpaceFit { empty, too_large, fits };
+/// Simulates nothing. Throws Error{usage} and Error{finding} as LayoutSpace does.
+SpaceFit space_fit(const SearchProblem& problem);
 
 /// The memory at p99 routing load.
 StepMemory step_memory(const SearchProblem& problem, const Layout& layout, bool with_moments = false);

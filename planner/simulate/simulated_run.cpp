@@ -57,6 +57,7 @@ SimulatedRun simulated_run(const SimulateQuestion& question) {
   }
   const MachineTimes times = make_times(sources, step.cluster, run.layout.world());
   step.basis = times.basis;
+  step.stack = times.stack;
   if (step.own) step.basis += ", " + counted(std::ssize(step.own->runs), "measured step");
   step.cost = times.cost;
   if (!step.cluster.shared_cores()) {

@@ -9,6 +9,7 @@
 #include "configs/files/cluster.hpp"
 #include "configs/files/run.hpp"
 #include "configs/files/search_space.hpp"
+#include "configs/files/stack.hpp"
 #include "sim/cost/memory/stack_memory.hpp"
 #include "sim/cost/power/node_power.hpp"
 #include "sim/cost/stacks/measured_runs.hpp"
@@ -30,6 +31,7 @@ struct SimulateQuestion {
 struct SimulatedRun : SimulatedStep {
   RunSpec run;
   ClusterSpec cluster;
+  StackSpec stack;
   std::optional<StackMemory> memory;  ///< of processes; none on a host whose ranks share cores
   std::string basis;                  ///< what the times rest on
   std::shared_ptr<const OpCost> cost;

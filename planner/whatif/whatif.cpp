@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "configs/base/statistics.hpp"
+#include "planner/plan/other_gpus.hpp"
 
 namespace wt {
 namespace {
@@ -52,6 +53,12 @@ void correlate(WhatIf& result) {
   }
 }
 
+void compare_days(WhatIf& result) {
+  const WhatIfRow* base = result.base();
+  for (WhatIfRow& row : result.rows)
+    if (row.plan && &row != base) row.difference = paired_days(row.inputs, *row.plan, base->inputs, *base->plan);
+}
+
 }  // namespace
 
 SweptAxis swept_axis(const std::string& key, const std::vector<std::string>& values) {
@@ -77,6 +84,11 @@ const WhatIfRow& WhatIf::at(const std::vector<std::size_t>& places) const {
   std::size_t row = 0;
   for (std::size_t k = 0; k < axes.size(); ++k) row = row * axes[k].values.size() + places[k];
   return rows.at(row);
+}
+
+const WhatIfRow* WhatIf::base() const {
+  const auto first = std::ranges::find_if(rows, [](const WhatIfRow& row) { return row.plan.has_value(); });
+  return first == rows.end() ? nullptr : &*first;
 }
 
 WhatIf what_if(const std::string& study_text, const std::string& origin, const std::vector<KeyValuesOf>& settings,
@@ -106,13 +118,14 @@ WhatIf what_if(const std::string& study_text, const std::string& origin, const s
       progress("planning rows", static_cast<std::int64_t>(i), total, what + (layout.empty() ? "" : ", " + layout));
     };
     try {
-      out.rows[i].plan = make_plan(out.rows[i].inputs, progress ? SearchProgress(part) : SearchProgress());
+      out.rows[i].plan = make_plan_or_say(out.rows[i].inputs, progress ? SearchProgress(part) : SearchProgress());
     } catch (const Error& e) {
       out.rows[i].misfit = e.what();
       out.rows[i].failure = e.code();
     }
   }
   correlate(out);
+  compare_days(out);
   return out;
 }
 

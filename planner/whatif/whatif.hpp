@@ -6,7 +6,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/files/study_assignments.hpp"
-#include "planner/plan/plan.hpp"
+#include "planner/plan/paired_days.hpp"
 
 namespace wt {
 
@@ -32,6 +32,8 @@ struct WhatIfRow {
   std::optional<Plan> plan;      ///< empty: no layout fits
   std::string misfit;            ///< why none fits
   Code failure = Code::finding;  ///< of a row without a plan; any other code = a value is refused
+  /// From the first row with a plan; empty for that row, and without a plan.
+  std::optional<PairedDays> difference = {};
 
   double days() const { return plan->cost.days.p50; }
 };
@@ -42,6 +44,8 @@ struct WhatIf {
   std::vector<WhatIfRow> rows;  ///< at least one
   /// The row at these positions on the axes, if there is one row per combination.
   const WhatIfRow& at(const std::vector<std::size_t>& places) const;
+  /// The first row with a plan, to which the others are compared; nullptr = none has one.
+  const WhatIfRow* base() const;
 };
 
 /// Plans every combination of the swept values (the last key fastest); without any, one row. Throws Error{usage} before

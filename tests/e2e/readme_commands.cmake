@@ -139,7 +139,7 @@ wt_command(whatif_bad_value STATUS 2 RUN whatif dbrx-3072-h100 --sweep search.ti
 wt_command(whatif RUN whatif dbrx-3072-h100 --sweep cluster.nic.bandwidth=200Gb/s,400Gb/s -o ${out}/whatif
   EXPECT "cluster.nic.bandwidth.*whatif.csv")
 wt_command(compare_offers RUN compare-offers olmoe-256-h100 made-up-h100 made-up-h200 made-up-h100-small -o ${out}/offers
-  EXPECT "Cheapest is made-up-h200: .* dearer.*break-even .USD/GPU-h..*2026-03-10, assumed: made up as an example.*Not priced: energy.*offers.html")
+  EXPECT "A tie: made-up-h200 and made-up-h100 cannot be told apart.* dearer.*break-even .USD/GPU-h..*2026-03-10, assumed: made up as an example.*Not priced: energy.*offers.html")
 wt_command(compare_offers_no_price STATUS 2 RUN compare-offers olmoe-256-h100 configs/clusters/hgx-h100.yaml  # 2: no offer
   EXPECT "cluster: missing")
 wt_command(calibrate_storage RUN calibrate tests/data/storage-profile.json EXPECT "a file system +write +4 +3 .assumed. +10 +1 +3 .assumed. +not seen.*a file system +read +4 +6 .assumed. +5 ")

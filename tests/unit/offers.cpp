@@ -39,7 +39,7 @@ OfferRow row(const std::string& name, double gpu_hour, const std::string& gpu, d
   in.gpus = 10;
   in.prices = prices(gpu_hour);
   OfferRow out;
-  out.offer.name = name, out.offer.prices = in.prices;
+  out.offer.name = name, out.offer.prices = in.prices, out.offer.gpus = 10;
   out.inputs.study.gpus = 10;
   out.inputs.study.cluster.gpu_name = gpu;
   out.plan.emplace();
@@ -82,16 +82,50 @@ TEST_CASE("as many of one GPU are told apart by price, other machines are a tie 
   const OfferComparison alike = judged({row("a", 2, "A", 0.8, 1.25), row("b", 2.01, "A", 0.8, 1.25)});
   CHECK(alike.rows[1].verdict == OfferVerdict::dearer);
   CHECK(alike.rows[1].chance == 0);
-  // log(ratio) is normal with a deviation of 0.1: 10 % of it lie beyond 1.2816 deviations.
+  // log(ratio) is normal with a deviation of 0.12: 10 % of it lie beyond 1.2816 deviations.
   const auto other = [](double dearer) {
     return judged({row("a", 2, "A", 0.8, 1.25), row("b", 2 * dearer, "B", 0.8, 1.25)}).rows[1];
   };
-  CHECK(other(1.05).chance == Approx(0.3128).margin(0.01));
+  CHECK(other(1.05).chance == Approx(0.3422).margin(0.01));
   CHECK(other(1.12).verdict == OfferVerdict::tie);
-  CHECK(other(1.15).verdict == OfferVerdict::dearer);
+  CHECK(other(1.15).verdict == OfferVerdict::tie);
+  CHECK(other(1.18).verdict == OfferVerdict::dearer);
   const OfferComparison same = judged({row("a", 2, "A", 0.8, 1.25), row("b", 2, "A", 0.8, 1.25)});
   CHECK(same.rows[1].verdict == OfferVerdict::tie);
   CHECK_THAT(offers_answer(same), Contains("b is a tie with it (0.0 % dearer"));
+}
+
+TEST_CASE("a tie is a tie in every format") {
+  const OfferComparison c = judged({row("a", 2, "A", 0.8, 1.25), row("b", 2.1, "B", 0.8, 1.25), row("c", 4, "A")});
+  CHECK(c.tied == std::vector<std::size_t>{0, 1});
+  CHECK(c.rows[0].verdict == OfferVerdict::tie);
+  CHECK(c.rows[2].verdict == OfferVerdict::dearer);
+  CHECK_THAT(offers_answer(c), Catch::StartsWith("A tie: a and b cannot be told apart."));
+  const std::string table = text_table(offers_table(c), {.color = false});
+  CHECK_THAT(table, Contains("tie, the least at P50") && Contains("tie (+5.0 %"));
+  const nlohmann::json document = offers_json(c);
+  CHECK(document["tie"] == nlohmann::json{"a", "b"});
+  CHECK(document["offers"][0]["verdict"] == "tie");
+  CHECK(document["offers"][1]["verdict"] == "tie");
+  const Report report = offers_report(c);
+  CHECK(report.status == Status::warn);
+  CHECK_THAT(report.answer, Catch::StartsWith("A tie: a and b"));
+  const OfferComparison clear = judged({row("a", 2, "A"), row("b", 3, "A")});
+  CHECK(clear.tied.size() == 1);
+  CHECK(offers_report(clear).status == Status::good);
+  CHECK(offers_json(clear)["tie"].empty());
+}
+
+TEST_CASE("an offer of which not all GPUs are used is flagged, and the batch stands beside") {
+  OfferRow part = row("part", 2, "A");
+  part.offer.gpus = 12;
+  OfferRow all = row("all", 3, "A");
+  all.offer.gpus = 10;
+  const Table table = offers_table(judged({part, all}));
+  CHECK(table.columns[2].name == "batch");
+  CHECK(table.rows[0][1].text == "10 of 12");
+  CHECK(table.rows[0][1].status == Status::warn);
+  CHECK(table.rows[1][1].text == "10");
 }
 
 TEST_CASE("offers without a plan have no part in it") {

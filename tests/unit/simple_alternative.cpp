@@ -62,10 +62,11 @@ TEST_CASE("a plan says what was passed over, and why") {
   plan.simple = simple;
   plan.lead = lead_over(simple, fast, pipeline(64), {});
   plan.layout = fast.layout;
-  CHECK_THAT(simple_sentence(plan),
+  CHECK_THAT(simple_sentence(PlanInputs{}, plan),
              Catch::Contains("1x64") && Catch::Contains("5.0 % more") && Catch::Contains("narrower by (80 %)"));
   plan.layout = simple.layout;
   plan.passed_over = fast;
-  CHECK_THAT(simple_sentence(plan), Catch::Contains("Passed over: 1x16 expert 1 pipeline 4, 10.0 s a step, which is "
-                                                    "5.0 % ahead, while its interval is 80 % wider"));
+  CHECK_THAT(simple_sentence(PlanInputs{}, plan),
+             Catch::Contains("Passed over: 1x16 expert 1 pipeline 4, 10.0 s a step, which is "
+                             "5.0 % ahead, while its interval is 80 % wider"));
 }

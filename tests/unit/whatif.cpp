@@ -103,7 +103,7 @@ TEST_CASE("an unknown key names the nearest one and its file") {
 TEST_CASE("one key of numbers is a line, each plan with its range") {
   const Report report = what_if_report(swept({"cluster.nic.bandwidth=400Gb/s,100Gb/s"}));
   check(report);
-  const Chart* chart = chart_at(report, 0);
+  const Chart* chart = chart_at(report, 1);
   REQUIRE(chart);
   CHECK(chart->kind == ChartKind::line);
   CHECK(chart->x == std::vector<double>{100, 400});
@@ -111,8 +111,67 @@ TEST_CASE("one key of numbers is a line, each plan with its range") {
   const Series& days = chart->series[0];
   CHECK(days.values[0] > days.values[1]);
   for (std::size_t i = 0; i < 2; ++i) CHECK((days.low[i] <= days.values[i] && days.values[i] <= days.high[i]));
-  CHECK_THAT(report.answer, Catch::StartsWith("tiny: ") && Catch::EndsWith(" days over 2 rows."));
   CHECK_THAT(report.answer_range, Catch::Contains("Shortest with cluster.nic.bandwidth=400Gb/s; longest with "));
+}
+
+TEST_CASE("paired differences come first: in words, in the table, as a chart") {
+  const WhatIf r = swept({"cluster.nic.bandwidth=100Gb/s,400Gb/s"});
+  REQUIRE(r.base() == &r.rows[0]);
+  CHECK_FALSE(r.rows[0].difference);
+  const PairedDays& d = r.rows[1].difference.value();
+  CHECK(d.p50 < 0);
+  CHECK((d.p05 <= d.p50 && d.p50 <= d.p95));
+  // Medians of differences and differences of medians are near each other; the paired interval is narrower than both.
+  CHECK(d.p50 == Approx(r.rows[1].days() - r.rows[0].days()).epsilon(0.25));
+  const CostRange& days = r.rows[1].plan->cost.days;
+  CHECK(d.p95 - d.p05 < days.p95 - days.p05);
+  CHECK_THAT(what_if_answer(r), Catch::StartsWith("tiny: cluster.nic.bandwidth=400Gb/s takes ") &&
+                                    Catch::Contains(" days less than 100Gb/s ("));
+  const Table table = what_if_table(r);
+  CHECK(table.columns[1].name == "difference");
+  CHECK(table.rows[0][1].text == "-");
+  CHECK(*table.rows[1][1].number == d.p50);
+  const Report report = what_if_report(r);
+  CHECK(report.answer == what_if_answer(r));
+  const Chart* chart = chart_at(report, 0);
+  REQUIRE(chart);
+  CHECK(chart->title == "More or fewer days than with cluster.nic.bandwidth=100Gb/s");
+  CHECK(chart->series[0].values == std::vector<double>{0, d.p50});
+  CHECK(chart->series[0].high[1] == d.p95);
+  CHECK(what_if_json(r)["rows"][1]["difference_days_p05"] == d.p05);
+}
+
+TEST_CASE("the same step on the same GPUs has no error of a ratio") {
+  const WhatIf r = swept({"checkpoint.interval=10m,1h"});
+  REQUIRE(r.rows[0].plan->step.step_s == r.rows[1].plan->step.step_s);
+  for (const double factor : ratio_factors(r.rows[0].inputs, *r.rows[0].plan, r.rows[1].inputs, *r.rows[1].plan, 1))
+    CHECK(factor == 1);
+}
+
+TEST_CASE("rows that differ in GPUs show the batch, and one that it does not divide says so and what would do") {
+  const WhatIf r = swept({"gpus=16,24"}, {"search.shard_sizes=auto", "search.tensor_parallel_degree=1",
+                                          "search.pipeline_parallel_degree=1"});
+  const Table table = what_if_table(r);
+  CHECK(table.columns[1].name == "batch");
+  CHECK(*table.rows[0][1].number == 64);
+  CHECK(table.rows[0][1].status == Status::none);
+  CHECK(table.rows[1][1].text == "64, not among 24");
+  CHECK(table.rows[1][1].status == Status::warn);
+  REQUIRE(r.rows[0].plan);
+  REQUIRE_FALSE(r.rows[1].plan);
+  CHECK(table.rows[1].back().text == "does not divide");
+  CHECK_THAT(r.rows[1].misfit, Catch::Contains("The batch of 64 sequences does not divide among 24 GPUs. It does among "
+                                               "16 and 32.") &&
+                                   Catch::Contains("The fewest GPUs on which a layout fits: "));
+  CHECK_THAT(text_table(what_if_table(swept({"scale.mtbf=1,2"})), {.color = false}), !Catch::Contains("batch"));
+}
+
+TEST_CASE("how much better another layout could be stands in table and document") {
+  const WhatIf r = swept({"scale.mtbf=1"});
+  const Certificate& c = r.rows[0].plan->search.certificate;
+  CHECK(c.could_be_better() == Approx(1 - c.bound / c.incumbent));
+  CHECK(what_if_json(r)["rows"][0]["could_be_better"] == c.could_be_better());
+  CHECK_THAT(text_table(what_if_table(r), {.color = false}), Catch::Contains("could be better by [%]"));
 }
 
 TEST_CASE("two keys of numbers make a grid of days, and rank correlations") {
@@ -131,7 +190,7 @@ TEST_CASE("two keys of numbers make a grid of days, and rank correlations") {
   CHECK(*grid->rows[1][2].number == Approx(r.at({1, 0}).days()));
   CHECK(*grid->rows[0][1].heat == 1);
   CHECK(*grid->rows[1][2].heat == 0);
-  const Chart* ranks = chart_at(report, 1);
+  const Chart* ranks = chart_at(report, 2);
   REQUIRE(ranks);
   CHECK(ranks->title == "Which key days go with");
   CHECK(ranks->series[0].values.size() == 2);
@@ -159,7 +218,7 @@ TEST_CASE("a what-if is written as a page, a twin, Markdown and CSV") {
   for (const auto& file : files) CHECK(std::filesystem::file_size(file) > 100);
   const std::string csv = what_if_csv(r);
   CHECK(read_bytes(folder / "out/whatif.csv") == csv);
-  CHECK_THAT(csv, Catch::StartsWith("search.shard_sizes,fits,step_s,low_s,"));
+  CHECK_THAT(csv, Catch::StartsWith("search.shard_sizes,fits,gpus,global_train_batch_size,difference_days_p50,"));
   CHECK_THAT(csv, Catch::Contains("\n[8],true,") && Catch::Contains("\n[16],true,"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
 }

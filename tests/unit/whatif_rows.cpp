@@ -74,7 +74,7 @@ TEST_CASE("what-if names the value that is refused, before it plans, and keeps t
   CHECK(r.rows[0].plan.has_value());
   CHECK(r.rows[1].failure == Code::finding);
   CHECK_THAT(r.rows[1].misfit, Catch::Contains("divides"));
-  CHECK(what_if_table(r).rows[1].back().text == "does not fit");
+  CHECK(what_if_table(r).rows[1].back().text == "does not divide");
 }
 
 TEST_CASE("what-if refuses keys that a study does not have, before it plans") {

@@ -41,8 +41,8 @@ void compare_offers_command(const Options& o) {
     for (const std::string& note : offers_notes(result)) fmt::print("- {}\n", note);
   }
   if (!o.output.empty())
-    for (const auto& file : write_report(offers_report(result), o.output, "offers"))
-      fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
+    for (const auto& written : write_report(offers_report(result), o.output, "offers"))
+      fmt::print(o.json ? stderr : stdout, "wrote {}\n", written.string());
   if (!result.cheapest) set_status(static_cast<int>(Code::finding));
   for (const OfferRow& row : result.rows) {
     if (row.plan) continue;

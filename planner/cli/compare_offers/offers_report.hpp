@@ -9,7 +9,8 @@
 
 namespace wt {
 
-/// "Cheapest is harbor: 1.2M USD (P50; P95 1.3M USD), done in 31.2 days. atoll is 12 % dearer; ..."
+/// "Cheapest is harbor: 1.2M USD (P50; P95 1.3M USD), done in 31.2 days. atoll is 12 % dearer; ...". Offers that tie
+/// are all named first.
 std::string offers_answer(const OfferComparison& comparison);
 /// One row per offer, in the given order.
 Table offers_table(const OfferComparison& comparison);

@@ -1,10 +1,13 @@
 #include "planner/cli/plan/decision_report.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "configs/base/json_members.hpp"
 #include "configs/base/number.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/cells.hpp"
+#include "planner/cli/parts/option_cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
 
@@ -17,7 +20,7 @@ namespace {
 Cell verdict(const Decision& d, std::size_t i) {
   const PlannedOption& o = d.options[i];
   const bool front = std::ranges::find(d.front, i) != d.front.end();
-  if (!o.plan) return Cell("does not fit", Status::bad);
+  if (!o.plan) return no_plan_cell(o.misfit);
   if (d.chosen == i) return Cell("chosen", Status::good);
   if (!o.feasible()) {
     const std::string why = o.in_time ? "over budget" : o.in_budget ? "too late" : "too late, over budget";
@@ -25,6 +28,8 @@ Cell verdict(const Decision& d, std::size_t i) {
   }
   return Cell(front ? "on the front" : "");
 }
+
+std::string money_unit(const Decision& d) { return d.options[d.front.front()].plan->cost.prices->currency; }
 
 /// Days over money or GPU-hours, starting at the cheapest.
 Chart front_chart(const Decision& d) {
@@ -35,7 +40,7 @@ Chart front_chart(const Decision& d) {
               .title = "Pareto front",
               .unit = "days",
               .series = {{.name = "expected finish"}},
-              .label_axis = d.priced ? "million, in the prices' currency" : "million GPU-hours",
+              .label_axis = d.priced ? "million " + money_unit(d) : "million GPU-hours",
               .value_axis = "finish",
               .note = "No option is done earlier and spends no more than these."};
   Series& series = chart.series.front();
@@ -51,11 +56,6 @@ Chart front_chart(const Decision& d) {
   return chart;
 }
 
-/// How much smaller, as a share, the objective of another layout could be than the best simulated one.
-double could_be_better(const Plan& plan) {
-  return 1 - plan.search.certificate.bound / plan.search.certificate.incumbent;
-}
-
 Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
   return range ? Cell((*range).*which / 1e6) : Cell("-");
 }
@@ -64,33 +64,41 @@ Cell millions(const std::optional<CostRange>& range, double CostRange::*which) {
 
 Table options_table(const Decision& d) {
   Table table{.title = "Options",
-              .columns = {"cluster", numeric("GPUs"), numeric("finish", "days"), numeric("95 % of runs", "days"),
-                          numeric("GPU-hours", "million"), numeric("money, P50", "million"), numeric("P95", "million"),
-                          numeric("step", "s"), numeric("MFU", "%"), "layout", numeric("could be better by", "%"), ""},
+              .columns = {"cluster", numeric("GPUs"), numeric("batch", "sequences"), numeric("finish", "days"),
+                          numeric("95 % of runs", "days"), numeric("GPU-hours", "million"),
+                          numeric("money, P50", "million"), numeric("P95", "million"), numeric("step", "s"),
+                          numeric("MFU", "%"), "layout", numeric("could be better by", "%"), ""},
               .note =
                   "Could be better by: how many fewer days, or kWh, a layout of these GPUs that was not simulated may "
                   "take; 0 is proved."};
-  constexpr int kBatchColumn = 2;  // after cluster and GPUs
-  if (d.batches) table.columns.insert(table.columns.begin() + kBatchColumn, numeric("batch", "sequences"));
-  for (std::size_t i = 0; i < d.options.size(); ++i) {
+  std::vector<std::size_t> order(d.options.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return d.chosen == i; });
+  for (const std::size_t i : order) {
     const PlannedOption& o = d.options[i];
-    std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus))};
+    std::vector<Cell> row{o.cluster, Cell(as_double(o.gpus)), batch_cell(o.inputs->study)};
     if (o.plan)
       row.insert(row.end(),
                  {Cell(o.days(), fmt::format("{:.1f}", o.days())),
                   Cell(o.p95_days(), fmt::format("{:.1f}", o.p95_days())), Cell(o.gpu_hours() / 1e6),
                   millions(o.plan->cost.money, &CostRange::p50), millions(o.plan->cost.money, &CostRange::p95),
                   Cell(o.plan->step.step_s), o.plan->step.mfu > 0 ? Cell(100 * o.plan->step.mfu) : Cell("-"),
-                  fmt::format("{}, {}, microbatch {}", o.plan->layout.name(), to_string(o.plan->layout.recompute),
-                              o.plan->layout.microbatch),
-                  Cell(100 * could_be_better(*o.plan))});
+                  fmt::format("{}, {}, microbatch {}", layout_label(o.plan->layout, o.inputs->stack),
+                              to_string(o.plan->layout.recompute), o.plan->layout.microbatch),
+                  Cell(100 * o.plan->search.certificate.could_be_better())});
     else
       row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", "-", "-"});
     row.push_back(verdict(d, i));
-    if (d.batches) row.insert(row.begin() + kBatchColumn, Cell(as_double(o.batch)));
     table.rows.push_back(std::move(row));
   }
   return table;
+}
+
+std::vector<std::string> misfits(const Decision& d) {
+  std::vector<std::string> out;
+  for (const PlannedOption& o : d.options)
+    if (!o.plan) out.push_back(fmt::format("{} {}: {}", o.gpus, o.cluster, o.misfit));
+  return out;
 }
 
 Table option_worth_table(const Decision& d) {
@@ -116,9 +124,10 @@ nlohmann::json decision_json(const Decision& d) {
       one["gpu_hours"] = o.gpu_hours();
       one["step_s"] = o.plan->step.step_s;
       one["layout"] = o.plan->layout.name();
+      one["layout_words"] = layout_words(o.plan->layout, o.inputs->stack);
       one["recompute"] = to_string(o.plan->layout.recompute);
       one["microbatch"] = o.plan->layout.microbatch;
-      one["could_be_better"] = could_be_better(*o.plan);
+      one["could_be_better"] = o.plan->search.certificate.could_be_better();
       one["in_time"] = o.in_time;
       one["in_budget"] = o.in_budget;
       if (o.plan->cost.money) one["money_p50"] = o.plan->cost.money->p50, one["money_p95"] = o.plan->cost.money->p95;
@@ -147,6 +156,7 @@ Report decision_report(const Decision& d) {
   report.status = d.chosen ? Status::good : Status::warn;
   Section section{"options", "The options", {}, {options_table(d)}};
   if (d.batches) section.paragraphs.push_back(batch_note(d));
+  for (const std::string& why : misfits(d)) section.items.emplace_back(Callout{Status::bad, "No plan", why});
   if (d.front.size() > 1) section.items.emplace_back(front_chart(d));
   std::vector<std::pair<std::string, const Cost*>> costs;
   for (const PlannedOption& option : d.options)

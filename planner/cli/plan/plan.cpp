@@ -13,6 +13,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/layout_words.hpp"
 #include "configs/files/study_keys.hpp"
 #include "configs/files/study_prices.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -24,6 +25,7 @@
 #include "planner/cli/plan/decision_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/plan/decision.hpp"
+#include "planner/plan/other_gpus.hpp"
 #include "planner/plan/smaller_plan.hpp"
 #include "reports/render/progress.hpp"
 #include "reports/render/text_report.hpp"
@@ -123,7 +125,8 @@ std::string quick_study(const Options& o, const Settings& settings) {
 void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<std::filesystem::path>& files) {
   fmt::print("{}\n", plan_answer(inputs, plan));
   for (const std::string& doubt : plan_doubts(inputs, plan)) fmt::print("Doubtful: {}\n", doubt);
-  fmt::print("Range: {}.\n{}.\n{}\n\n", plan_range(plan), plan_scope(inputs), cost_sentence(plan.cost));
+  fmt::print("Range: {}.\n{}\n{}.\n{}\n\n", plan_range(plan), step_sentence(inputs, plan), plan_scope(inputs),
+             cost_sentence(plan.cost));
   const bool color = use_color(Color::automatic, 1);
   fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
   fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
@@ -133,12 +136,12 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
   fmt::print("Recovery: {}\n", plan.policies.choice);
   for (const SmallerLayout& smaller : plan.smaller)
-    fmt::print("On {} GPUs: {}, a step of {}.\n", smaller.layout.world(), smaller.layout.name(),
+    fmt::print("On {} GPUs: {}, a step of {}.\n", smaller.layout.world(), layout_label(smaller.layout, inputs.stack),
                format_seconds(smaller.step_s));
   fmt::print("Search: {} layouts, {} do not fit, {} bounded, {} simulated, {:.1f} s; {}.\n", c.enumerated, infeasible,
              c.bounded, c.simulated, plan.search_s, proof_words(c));
   if (!plan.robust.sentence.empty()) fmt::print("Choice: {}.\n", plan.robust.sentence);
-  if (const std::string simple = simple_sentence(plan); !simple.empty()) fmt::print("{}\n", simple);
+  if (const std::string simple = simple_sentence(inputs, plan); !simple.empty()) fmt::print("{}\n", simple);
   fmt::print("{}.\n", memory_sentence(inputs, plan));
   if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
   if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
@@ -198,6 +201,7 @@ void decide_command(const Options& o, const std::string& study, const std::strin
     const bool color = use_color(Color::automatic, 1);
     fmt::print("{}\n\n{}", decision.sentence, text_table(options_table(decision), {.color = color}));
     if (decision.batches) fmt::print("{}\n", batch_note(decision));
+    for (const std::string& why : misfits(decision)) fmt::print("- {}\n", why);
     if (!decision.next.empty())
       fmt::print("\n{}", text_table(option_worth_table(decision), {.color = color}));
     else if (!decision.next_sentence.empty())
@@ -231,7 +235,7 @@ void plan_command(const Options& o) {
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading times");
   const PlanInputs inputs = bar.during([&] { return read_plan_inputs(study, o.allow_assumed); });
-  Plan plan = make_plan(inputs, bar.of_parts());
+  Plan plan = make_plan_or_say(inputs, bar.of_parts());
   std::vector<std::string> unplanned;
   if (o.smaller > 0)
     plan.smaller = bar.during([&] {

@@ -6,6 +6,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/json_parts.hpp"
 #include "planner/cli/parts/memory_tables.hpp"
 #include "planner/cli/plan/cost_report.hpp"
@@ -223,6 +224,8 @@ json plan_json(const PlanInputs& inputs, const Plan& plan) {
       {"range", plan_range(plan)},
       {"doubts", plan_doubts(inputs, plan)},
       {"layout", plan.layout},
+      {"layout_name", plan.layout.name()},
+      {"layout_words", layout_words(plan.layout, inputs.stack)},
       {"expert_placement", plan.layout.placement},
       {"step", plan.step},
       {"ops", plan.step.totals},

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/quantity.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 
@@ -20,7 +21,7 @@ Table format_table(const PlanInputs& inputs) {
       continue;
     }
     const FormatRow& first = rows.front();
-    table.rows.push_back({row.precision, row.layout.name(), Cell(row.step.step_s),
+    table.rows.push_back({row.precision, layout_label(row.layout, inputs.stack), Cell(row.step.step_s),
                           fmt::format("{} to {}", format_number(row.step.low_s), format_number(row.step.high_s)),
                           first.unplanned.empty() ? percent(1 - row.value / first.value) : Cell("-"),
                           row.precision == inputs.study.precision.word ? Cell("chosen", Status::good) : Cell("")});
@@ -38,6 +39,7 @@ nlohmann::json formats_json(const PlanInputs& inputs) {
     out.push_back({{"precision", row.precision}, {"chosen", row.precision == inputs.study.precision.word}});
     if (row.unplanned.empty())
       out.back().update({{"layout", row.layout.name()},
+                         {"layout_words", layout_words(row.layout, inputs.stack)},
                          {"step_s", row.step.step_s},
                          {"interval80_s", {row.step.low_s, row.step.high_s}},
                          {"objective", row.value}});

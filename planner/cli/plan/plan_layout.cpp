@@ -7,6 +7,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/throughput.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
@@ -26,6 +27,8 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
                    {"expert load, max/mean",
                     Cell(plan.imbalance, fmt::format("{:.2f} (memory is sized for {:.2f}, p99 over {})", plan.imbalance,
                                                      plan.imbalance_p99, p99_basis(inputs)))}};
+  facts.entries.emplace_back(inputs.study.cluster.shared_cores() ? "tokens/s/rank" : "tokens/s/GPU",
+                             Cell(step.tokens_per_s_per_gpu, format_number(step.tokens_per_s_per_gpu)));
   if (step.mfu > 0)
     facts.entries.emplace_back("MFU", mfu_cell({.flops_per_token = inputs.study.flops_per_token(),
                                                 .tokens_per_s_per_gpu = step.tokens_per_s_per_gpu,
@@ -94,6 +97,8 @@ Table layout_table(const PlanInputs& inputs, const Plan& plan) {
       fmt::format("{} ({})", format_seconds(cadence.interval_s.value), counted(cadence.interval_steps, "step")),
       fmt::format("training stands still for {} each time", format_seconds(plan.schedule.input.blocking_s.value)));
   row("spare nodes", fmt::format("{:.0f}", cadence.spares.value), "in reserve for those that fail");
+  if (const std::string words = layout_words(l, inputs.stack); words != l.name())
+    table.note = fmt::format("As {} says it: {}.", inputs.stack.name, words);
   return table;
 }
 
@@ -121,12 +126,13 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                 .second;
   });
   order.resize(std::min(order.size(), rows));
-  if (std::ranges::find(order, plan.search.chosen) == order.end()) order.push_back(plan.search.chosen);
+  std::erase(order, plan.search.chosen);
+  order.insert(order.begin(), plan.search.chosen);
   for (std::size_t i : order) {
     const Candidate& c = plan.search.candidates[i];
     const auto number = [&](double value) { return c.result ? Cell(value) : Cell("-"); };
     const Simulated r = c.result.value_or(Simulated{});
-    table.rows.push_back({c.layout.name(), to_string(c.layout.recompute),
+    table.rows.push_back({layout_label(c.layout, inputs.stack), to_string(c.layout.recompute),
                           Cell(as_double(c.layout.microbatch), std::to_string(c.layout.microbatch)), number(r.step_s),
                           c.result ? Cell(format_range(r.low_s, r.high_s)) : Cell("-"), Cell(c.bound_s),
                           number(r.exposed_s), number(r.tokens_per_s_per_gpu),
@@ -141,11 +147,12 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
                     : "rank");
   if (inputs.peak_flops > 0) table.note += "MFU: " + mfu_definition(inputs) + ". ";
   const Layout& chosen = plan.search.candidates[plan.search.chosen].layout;
-  table.note += fmt::format(
-      "{}x{}: {} of {}. Bound: no such step is shorter. Exposed: communication that nothing hides. Of layouts that "
-      "differ in replicas and shards alone one is shown, and always the chosen one.",
-      chosen.replicate, chosen.shard, counted(chosen.replicate, "replica"),
-      counted(chosen.shard, inputs.study.cluster.shared_cores() ? "rank" : "GPU"));
+  if (layout_label(chosen, inputs.stack) == chosen.name())
+    table.note += fmt::format("{}x{}: {} of {}. ", chosen.replicate, chosen.shard, counted(chosen.replicate, "replica"),
+                              counted(chosen.shard, inputs.study.cluster.shared_cores() ? "rank" : "GPU"));
+  table.note +=
+      "Bound: no such step is shorter. Exposed: communication that nothing hides. Of layouts that differ in replicas "
+      "and shards alone one is shown, and always the chosen one.";
   return table;
 }
 
@@ -184,7 +191,7 @@ Section search_section(const PlanInputs& inputs, const Plan& plan) {
                                      c.enumerated, infeasible, reasons.empty() ? "none" : reasons, c.bounded,
                                      c.simulated, proof_words(c)));
   if (!plan.robust.sentence.empty()) s.paragraphs.push_back(plan.robust.sentence + ".");
-  if (const std::string simple = simple_sentence(plan); !simple.empty()) s.paragraphs.push_back(simple);
+  if (const std::string simple = simple_sentence(inputs, plan); !simple.empty()) s.paragraphs.push_back(simple);
   s.paragraphs.push_back(plan.placement_note);
   if (!plan.drift_note.empty()) s.paragraphs.push_back(plan.drift_note);
   s.items.push_back(candidate_table(inputs, plan, 12));

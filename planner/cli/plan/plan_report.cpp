@@ -73,7 +73,7 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
           .answer = plan_answer(inputs, plan),
           .answer_range = "Range: " + plan_range(plan) + ".",
           .status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn,
-          .sections = {layout_section(inputs, plan), search_section(inputs, plan), robust_section(plan),
+          .sections = {layout_section(inputs, plan), search_section(inputs, plan), robust_section(inputs, plan),
                        step_section(inputs, plan), memory_section(inputs, plan), goodput_section(inputs, plan, details),
                        policies_section(plan), cost_section(plan.cost), sensitivity_section(details),
                        evidence_section(inputs, plan)},

@@ -12,9 +12,12 @@ namespace wt {
 
 /// What the layout gains over the simple alternative, and whether its interval is wider by more; "" for a simple
 /// layout.
-std::string simple_sentence(const Plan& plan);
+std::string simple_sentence(const PlanInputs& inputs, const Plan& plan);
 /// "dbrx on 3,072 hgx-h100 GPUs: 12T tokens in 31.2 days (25.1 to 48.0)."
 std::string plan_answer(const PlanInputs& inputs, const Plan& plan);
+/// "Step: 6.25 s (4.00 to 10.4, 80 % interval), 1,311 tokens/s/GPU, MFU 29.3 %. Parameters: 131.6B, 36.5B of them for
+/// each token."
+std::string step_sentence(const PlanInputs& inputs, const Plan& plan);
 /// The meaning of the range in the answer: "from the 5 % quantile of ..."
 std::string plan_range(const Plan& plan);
 /// The search space, and what the search never considers.
@@ -32,7 +35,7 @@ Table candidate_table(const PlanInputs& inputs, const Plan& plan, std::size_t ro
 Table format_table(const PlanInputs& inputs);
 nlohmann::json formats_json(const PlanInputs& inputs);
 /// The regret of the chosen layout in its worst scenarios, and the compared layouts.
-Table regret_table(const Plan& plan);
+Table regret_table(const PlanInputs& inputs, const Plan& plan);
 nlohmann::json robust_json(const Plan& plan);
 /// The `rows` most valuable measurements; 0 = all.
 Table measure_table(const Plan& plan, std::size_t rows);
@@ -46,7 +49,7 @@ std::string mfu_definition(const PlanInputs& inputs);
 /// Both figures with their definitions.
 nlohmann::json mfu_json(const PlanInputs& inputs);
 /// Sentences on implausible results, which suggest a wrong input: more spares than a quarter of the nodes, less than
-/// half of the time spent training. Empty if there are none.
+/// half of the time spent training, a batch that does not divide among the GPUs. Empty if there are none.
 std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan);
 /// Sentences on slow nodes, maintenance, local saves, silent errors and tolerated losses in the simulated runs; empty
 /// where the study has none.

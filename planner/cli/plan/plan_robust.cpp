@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "configs/base/json_members.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
@@ -18,9 +20,9 @@ using nlohmann::json;
 
 constexpr std::size_t kShownScenarios = 6;
 
-std::string name_of(const Plan& plan, std::size_t layout) {
+std::string name_of(const PlanInputs& inputs, const Plan& plan, std::size_t layout) {
   const Layout& l = plan.search.candidates[plan.robust.layouts[layout]].layout;
-  return fmt::format("{}, {}, microbatch {}", l.name(), to_string(l.recompute), l.microbatch);
+  return fmt::format("{}, {}, microbatch {}", layout_label(l, inputs.stack), to_string(l.recompute), l.microbatch);
 }
 
 std::size_t best_in(const RegretTable& table, std::size_t scenario) {
@@ -28,13 +30,16 @@ std::size_t best_in(const RegretTable& table, std::size_t scenario) {
   return static_cast<std::size_t>(std::ranges::min_element(steps_s) - steps_s.begin());
 }
 
-Table layouts_table(const Plan& plan) {
+Table layouts_table(const PlanInputs& inputs, const Plan& plan) {
   const RobustChoice& r = plan.robust;
   Table table{
       .title = "Layouts compared",
       .columns = {"layout", numeric("behind at predicted times", "%"), numeric("behind at worst", "%"), "where", ""}};
-  for (std::size_t i = 0; i < r.layouts.size(); ++i)
-    table.rows.push_back({name_of(plan, i), percent(r.table.regret(0, i)), percent(r.table.largest(i)),
+  std::vector<std::size_t> order(r.layouts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return i == r.chosen; });
+  for (const std::size_t i : order)
+    table.rows.push_back({name_of(inputs, plan, i), percent(r.table.regret(0, i)), percent(r.table.largest(i)),
                           r.table.scenarios[r.table.worst(i)],
                           i == r.chosen ? Cell("chosen", Status::good) : Cell("")});
   return table;
@@ -42,7 +47,7 @@ Table layouts_table(const Plan& plan) {
 
 }  // namespace
 
-Table regret_table(const Plan& plan) {
+Table regret_table(const PlanInputs& inputs, const Plan& plan) {
   const RobustChoice& r = plan.robust;
   std::vector<std::size_t> order(r.table.scenarios.size());
   for (std::size_t s = 0; s < order.size(); ++s) order[s] = s;
@@ -54,7 +59,7 @@ Table regret_table(const Plan& plan) {
               .columns = {"scenario", numeric("its step", "s"), numeric("behind the best", "%"), "the best there"}};
   for (const std::size_t s : order)
     table.rows.push_back({r.table.scenarios[s], Cell(r.table.steps_s[s][r.chosen]),
-                          percent(r.table.regret(s, r.chosen)), name_of(plan, best_in(r.table, s))});
+                          percent(r.table.regret(s, r.chosen)), name_of(inputs, plan, best_in(r.table, s))});
   table.note = plan.next.unit == "days" ? "Steps stand for expected days: what a layout's saves and restarts add "
                                           "beyond the fastest one's counts, too."
                                         : "Steps stand for energy, as far as layouts differ in it.";
@@ -108,7 +113,7 @@ json measure_json(const Plan& plan) {
   return {{"sentence", plan.next.sentence}, {"unit", plan.next.unit}, {"rows", rows}};
 }
 
-Section robust_section(const Plan& plan) {
+Section robust_section(const PlanInputs& inputs, const Plan& plan) {
   Section s{.id = "robust", .title = "If predicted times are off"};
   s.paragraphs.push_back(
       "The layouts below were simulated with each class of times at both ends of its 80 % interval, one class at a "
@@ -121,8 +126,8 @@ Section robust_section(const Plan& plan) {
   if (!plan.robust.not_reached.empty())
     s.paragraphs.push_back(
         fmt::format("The budget of simulations did not reach: {}.", fmt::join(plan.robust.not_reached, ", ")));
-  s.items.push_back(layouts_table(plan));
-  s.items.push_back(regret_table(plan));
+  s.items.push_back(layouts_table(inputs, plan));
+  s.items.push_back(regret_table(inputs, plan));
   s.items.push_back(measure_table(plan, 0));
   return s;
 }

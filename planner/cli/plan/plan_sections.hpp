@@ -12,7 +12,7 @@ Section layout_section(const PlanInputs& inputs, const Plan& plan);
 /// The reasons of the choice: what was searched, and the fastest candidates.
 Section search_section(const PlanInputs& inputs, const Plan& plan);
 /// The choice under other times and loads, and what is worth measuring before.
-Section robust_section(const Plan& plan);
+Section robust_section(const PlanInputs& inputs, const Plan& plan);
 /// The time of a step by cause, and two of its layers on a time axis.
 Section step_section(const PlanInputs& inputs, const Plan& plan);
 /// A rank's memory at its peak, against the limit.

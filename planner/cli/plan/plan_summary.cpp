@@ -7,10 +7,13 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/layout_words.hpp"
 #include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/parts/own_sheet.hpp"
 #include "planner/cli/parts/relatives.hpp"
+#include "planner/cli/parts/throughput.hpp"
 #include "planner/cli/plan/plan_report.hpp"
+#include "planner/plan/other_gpus.hpp"
 #include "planner/search/layout_space.hpp"
 
 namespace wt {
@@ -91,9 +94,18 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
          (s.cluster.shared_cores() ? "" : beyond_sentence(features_of(inputs, plan.layout)));
 }
 
-std::string simple_sentence(const Plan& plan) {
-  const auto text = [](const Candidate& c) {
-    return fmt::format("{}, {} a step", c.layout.name(), format_seconds(c.result->step_s));
+std::string step_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const Simulated& step = plan.step;
+  return fmt::format("Step: {} ({} to {}, 80 % interval), {} tokens/s/{}{}. Parameters: {}.",
+                     format_seconds(step.step_s), format_seconds(step.low_s), format_seconds(step.high_s),
+                     format_number(step.tokens_per_s_per_gpu), inputs.study.cluster.shared_cores() ? "rank" : "GPU",
+                     step.mfu > 0 ? fmt::format(", MFU {:.1f} %", 100 * step.mfu) : "",
+                     parameters_text(inputs.study.model));
+}
+
+std::string simple_sentence(const PlanInputs& inputs, const Plan& plan) {
+  const auto text = [&](const Candidate& c) {
+    return fmt::format("{}, {} a step", layout_label(c.layout, inputs.stack), format_seconds(c.result->step_s));
   };
   if (plan.passed_over)
     return fmt::format(
@@ -167,7 +179,7 @@ std::string plan_scope(const PlanInputs& inputs) {
 std::string proof_words(const Certificate& c) {
   return c.proved ? "the fewest " + c.unit + " are proved"
                   : fmt::format("not proved: another layout may take up to {:.2f} % fewer {}",
-                                100 * (1 - c.bound / c.incumbent), c.unit);
+                                100 * c.could_be_better(), c.unit);
 }
 
 std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan) {
@@ -180,6 +192,9 @@ std::vector<std::string> plan_doubts(const PlanInputs& inputs, const Plan& plan)
   if (spares > as_double(in.nodes) / 4 && !inputs.study.spare_nodes)
     out.push_back(fmt::format("{} spare nodes for {} are no plan: {}. Check these two.", format_number(spares),
                               counted(in.nodes, "node"), rates));
+  if (!divides_batch(inputs.study))
+    out.push_back(dividing_gpus_sentence(inputs.study) +
+                  " Only layouts whose tensor, pipeline or context groups share sequences were left.");
   if (goodput < 0.5)
     out.push_back(
         fmt::format("Only {:.3g} % of the time trains: {}, and a restart takes {} after each failure. Check these.",

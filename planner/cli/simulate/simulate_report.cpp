@@ -7,6 +7,7 @@
 
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/layout_words.hpp"
 #include "configs/files/peak_flops.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
@@ -153,6 +154,8 @@ nlohmann::json payload(const SimulatedRun& step) {
               {"tokens_per_s_per_gpu", step.run.tokens_per_s_per_gpu(r.step_s)},
               {"tokens_per_s", static_cast<double>(step.run.tokens_per_step()) / r.step_s},
               {"world", step.run.layout.world()},
+              {"layout", step.run.layout.name()},
+              {"layout_words", layout_words(step.run.layout, step.stack)},
               {"evidence_s", evidence},
               {"peak_bytes", peak_bytes(step)},
               {"fullest_bytes", fullest.live.peak()},
@@ -228,7 +231,7 @@ Report simulate_report(const SimulatedRun& step, const std::vector<std::string>&
           : fmt::format("{} tokens/s", format_number(static_cast<double>(step.run.tokens_per_step()) / r.step_s));
   report.answer =
       fmt::format("A step takes {} on {} ranks ({}), {}{}.", format_seconds(r.step_s), step.run.layout.world(),
-                  step.run.layout.name(), pace,
+                  layout_label(step.run.layout, step.stack), pace,
                   fits ? ""
                        : fmt::format("; but it may not fit: a rank runs out of its {} with a probability of {:.0f} %",
                                      format_bytes(fullest.usable_bytes), 100 * fullest.runs_out())) +
@@ -240,6 +243,7 @@ Report simulate_report(const SimulatedRun& step, const std::vector<std::string>&
   facts.entries = {
       {"step time", {r.step_s, format_seconds(r.step_s)}},
       {"parameters", {parameters_text(step.run.model)}},
+      {"layout", {layout_words(step.run.layout, step.stack)}},
       {"exposed communication",
        {r.exposed_s, fmt::format("{} ({:.1f} %)", format_seconds(r.exposed_s), r.exposed_s / r.step_s * 100)}},
       {"slowed by communication",

@@ -41,8 +41,12 @@ void what_if_command(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", what_if_json(result).dump(1));
   } else {
-    fmt::print("{}", text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
+    fmt::print("{}\n\n{}", what_if_answer(result),
+               text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
     for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
+    for (const WhatIfRow& row : result.rows)
+      if (!row.plan && result.base() != nullptr && row.failure == Code::finding)
+        fmt::print("- {}: {}\n", fmt::join(row.values, ", "), row.misfit);
     for (const auto& written : files) fmt::print("wrote {}\n", written.string());
   }
   Code status = Code::finding;  // if no row has a plan
