@@ -1,6 +1,6 @@
 # The tier of each test, a label of ctest: fast, ci or nightly (docs/tests.md).
 set(nightly  # sweeps of minutes
-  property_compared_layouts
+  property_compared_layouts python_recipe_defaults
   command_validate_plans command_validate_runs command_validate_collectives command_validate_kernels
   command_faults_plain_b200-lablup command_faults_plain_byterobust-dense command_faults_plain_llama3-laws command_faults_plain_olmo-hybrid)
 set(not_fast  # a minute of a core

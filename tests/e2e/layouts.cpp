@@ -76,7 +76,7 @@ void check_all(const std::vector<RunSpec>& runs) {
 
 TEST_CASE("every layout trains as one rank does") { check_all(sharded_runs(short_run())); }
 
-TEST_CASE("it does not matter what is kept where, and for how long") { check_all(further_layouts(short_run())); }
+TEST_CASE("it does not matter what is kept where, and for how long") { check_all(some_of(further_layouts(short_run()))); }
 
 TEST_CASE("it does not matter where an expert lives") {
   RunSpec run = with_layout(short_run(), 1, 4, 4);
@@ -86,7 +86,7 @@ TEST_CASE("it does not matter where an expert lives") {
 
 TEST_CASE("it does not matter how many copies an expert has") { check_all(replicated_experts(short_run())); }
 
-TEST_CASE("it does not matter how many ranks share a sequence") { check_all(context_runs(short_run())); }
+TEST_CASE("it does not matter how many ranks share a sequence") { check_all(some_of(context_runs(short_run()))); }
 
 TEST_CASE("it does not matter for windows, sinks, biases and GPT-OSS's gate") {
   RunSpec run = short_run();
