@@ -26,8 +26,7 @@ void merge(LoggedStep& known, const LoggedStep& copy) {
   if (copy.memory_bytes) known.memory_bytes = std::max(known.memory_bytes.value_or(0), *copy.memory_bytes);
 }
 
-/// A clock that goes back is that of a
-/// new start.
+/// A clock that goes back is that of a new start.
 void time_by_clock(JobLog& log) {
   for (std::size_t i = 1; i < log.steps.size(); ++i) {
     const LoggedStep& before = log.steps[i - 1];

@@ -202,7 +202,7 @@ TEST_CASE("what is wrong with the log itself: no steps yet, no steps ever, and l
   CHECK(site.decisions.empty());
   site.add(titan(10) + titan(20, "6,50000"));
   CHECK_THAT(usage_error([&] { site.look(); }), Contains("line 3") && Contains("found loss '6,50000'"));
-  CHECK_THAT(usage_error([] { LogWatch("export.csv", {}); }), Contains("does not grow"));
+  CHECK_THAT(usage_error([] { LogWatch("export.csv", {}); }), Contains("a CSV export"));
 }
 
 TEST_CASE("with a hook to tell a human it is run, with the sentence; no other action is ever asked for") {
