@@ -40,6 +40,7 @@ void check_chart(const Chart& chart, const std::string& where) {
   if (!over_x && !chart.marks.empty())
     throw_runtime("report: {}: found marks on labels, allowed on x positions; leave them out", where);
   const std::size_t points = over_x ? chart.x.size() : chart.labels.size();
+  if (chart.named_x) expect_length(chart.labels.size(), chart.x.size(), where, "labels of x positions");
   const bool floating = floats(chart);
   if (chart.kind == ChartKind::timeline)
     if (std::set<std::string> rows(chart.labels.begin(), chart.labels.end()); rows.size() < chart.labels.size())
@@ -178,7 +179,7 @@ Table chart_table(const Chart& chart, std::size_t at_most) {
     for (auto& [row, cells] : by_row) std::move(cells.begin(), cells.end(), std::back_inserter(table.rows));
     return table;
   }
-  table.columns.push_back({chart.label_axis, "", chart.x.empty() ? Align::left : Align::right});
+  table.columns.push_back({chart.label_axis, "", chart.x.empty() || chart.named_x ? Align::left : Align::right});
   for (const Series& series : chart.series) {
     table.columns.push_back({series.name, chart.unit, Align::right});
     if (has_range(chart, series)) table.columns.push_back(numeric("from - to", chart.unit));
@@ -186,7 +187,7 @@ Table chart_table(const Chart& chart, std::size_t at_most) {
   const std::size_t points = chart.x.empty() ? chart.labels.size() : chart.x.size();
   const std::vector<std::size_t> shown = shown_rows(points, chart.x.empty() ? SIZE_MAX : at_most);
   for (const std::size_t i : shown) {
-    std::vector<Cell> row{chart.x.empty() ? Cell(chart.labels[i]) : Cell(chart.x[i])};
+    std::vector<Cell> row{chart.x.empty() || chart.named_x ? Cell(chart.labels[i]) : Cell(chart.x[i])};
     for (const Series& series : chart.series) {
       row.emplace_back(series.values[i], series.evidence);
       if (has_range(chart, series)) row.emplace_back(range_text(series, i));

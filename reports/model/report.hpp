@@ -99,6 +99,7 @@ struct Chart {
   std::string label_axis = {};             ///< title of the axis of the labels
   std::string value_axis = {};             ///< title of the axis of the values; the unit is added
   std::vector<double> x = {};              ///< line only: positions on a linear axis, instead of labels
+  bool named_x = false;                    ///< with x: the axis shows the labels, one for each position
   std::vector<Mark> marks = {};            ///< with x only: vertical lines
   std::string marks_name = {};             ///< what the marks show: "resumed"
   std::optional<ReferenceLine> line = {};  ///< a limit, a baseline
@@ -124,6 +125,7 @@ struct Section {
   std::string title = {};
   std::vector<std::string> paragraphs = {};
   std::vector<Item> items = {};
+  bool folded = false;  ///< a page shows its title alone until it is opened or printed
 };
 
 struct Report {

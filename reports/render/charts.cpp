@@ -1,6 +1,7 @@
 #include "reports/render/charts.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wt {
 
@@ -46,6 +47,23 @@ Chart tornado(std::string title, std::string unit, ReferenceLine baseline, std::
     }
   }
   chart.series = {std::move(low), std::move(high)};
+  return chart;
+}
+
+Chart in_readable_unit(Chart chart) {
+  if (chart.unit != "s") return chart;
+  double largest = 0;
+  const auto each_value = [&](const auto& visit) {
+    for (Series& series : chart.series)
+      for (std::vector<double>* values : {&series.values, &series.low, &series.high})
+        for (double& value : *values) visit(value);
+    if (chart.line) visit(chart.line->value);
+  };
+  each_value([&](double value) { largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest; });
+  double scale = 1;
+  for (const char* unit : {"ms", "us", "ns"})
+    if (largest > 0 && largest * scale < 1) scale *= 1e3, chart.unit = unit;
+  each_value([&](double& value) { value *= scale; });
   return chart;
 }
 

@@ -23,4 +23,7 @@ struct Sensitivity {
 /// Bars around the plan's value, the widest first.
 Chart tornado(std::string title, std::string unit, ReferenceLine baseline, std::vector<Sensitivity> inputs);
 
+/// A chart whose values are in seconds, in ms, us or ns if its largest value is below a second. Others stay.
+Chart in_readable_unit(Chart chart);
+
 }  // namespace wt

@@ -136,6 +136,8 @@ json section_data(const Section& section, std::size_t number) {
                                section.items[i]));
   return {{"id", section.id},
           {"section_title", section.title},
+          {"folded", section.folded ? "folded" : ""},
+          {"open", section.folded ? "" : "open"},
           {"paragraphs", section.paragraphs},
           {"items", std::move(items)}};
 }

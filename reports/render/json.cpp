@@ -54,6 +54,7 @@ static void to_json(json& out, const Chart& chart) {
          {"horizontal", chart.horizontal},
          {"note", chart.note}};
   if (!chart.x.empty()) out["x"] = numbers(chart.x);
+  if (chart.named_x) out["named_x"] = true;
   if (!chart.marks.empty()) out["marks"] = chart.marks, out["marks_name"] = chart.marks_name;
   if (chart.line) out["line"] = *chart.line;
 }
@@ -68,7 +69,10 @@ static void to_json(json& out, const Callout& item) {
 static void to_json(json& out, const Item& item) {
   std::visit([&](const auto& shown) { to_json(out, shown); }, item);
 }
-WT_TO_JSON(Section, id, title, paragraphs, items)
+static void to_json(json& out, const Section& section) {
+  out = {{"id", section.id}, {"title", section.title}, {"paragraphs", section.paragraphs}, {"items", section.items}};
+  if (section.folded) out["folded"] = true;
+}
 
 json report_json(const Report& report) {
   check(report);

@@ -75,7 +75,7 @@ Series series(const JsonReader& r) {
 
 Chart chart(const JsonReader& r) {
   r.allow_only({"type", "kind", "title", "unit", "labels", "series", "label_axis", "value_axis", "x", "line", "marks",
-                "marks_name", "horizontal", "note"});
+                "marks_name", "horizontal", "note", "named_x"});
   using enum ChartKind;
   Chart out;
   out.kind = choice(r.at("kind"), {bar, grouped_bar, stacked_bar, ChartKind::line, waterfall, tornado, timeline});
@@ -86,6 +86,7 @@ Chart chart(const JsonReader& r) {
   out.label_axis = r.at("label_axis").string();
   out.value_axis = r.at("value_axis").string();
   if (r.has("x")) out.x = numbers(r.at("x"));
+  if (r.has("named_x")) out.named_x = r.at("named_x").boolean();
   if (r.has("marks"))
     for (const JsonReader& mark : r.at("marks").elements())
       out.marks.push_back({mark.at("x").finite(), mark.at("label").string()});
@@ -130,9 +131,10 @@ Report report_from_json(const nlohmann::json& document, const std::string& origi
                 .answer_range = root.at("answer_range").string(),
                 .status = status(root.at("status"))};
   for (const JsonReader& one : root.at("sections").elements()) {
-    one.allow_only({"id", "title", "paragraphs", "items"});
+    one.allow_only({"id", "title", "paragraphs", "items", "folded"});
     Section section{one.at("id").string(), one.at("title").string(), one.at("paragraphs").strings(), {}};
     for (const JsonReader& entry : one.at("items").elements()) section.items.push_back(item(entry));
+    if (one.has("folded")) section.folded = one.at("folded").boolean();
     report.sections.push_back(std::move(section));
   }
   root.at("provenance").allow_only({"title", "entries"});

@@ -143,9 +143,11 @@ std::string markdown_report(const Report& report) {
   writer.paragraph("**" + std::string(mark(report.status)) + escaped(report.answer) + "**");
   if (!report.answer_range.empty()) writer.paragraph(escaped(report.answer_range));
   for (const Section& section : report.sections) {
-    writer.paragraph("## " + escaped(section.title));
+    writer.paragraph(section.folded ? "<details><summary><b>" + escaped(section.title) + "</b></summary>"
+                                    : "## " + escaped(section.title));
     for (const std::string& text : section.paragraphs) writer.paragraph(escaped(text));
     for (const Item& item : section.items) std::visit([&](const auto& shown) { writer(shown); }, item);
+    if (section.folded) writer.paragraph("</details>");
   }
   if (!report.provenance.entries.empty()) {
     writer.paragraph("## " + (report.provenance.title.empty() ? "Provenance" : escaped(report.provenance.title)));

@@ -7,8 +7,23 @@ const report = JSON.parse(document.getElementById('report-data').textContent);
 const ink = '#17202b', soft = '#4d5967', grid = '#e3e8ed';
 // Told apart with every common colour vision, and at least 3:1 against white.
 const palette = ['#1b5e9b', '#d1660f', '#0f8f70', '#9b4f96', '#a3790a', '#3a8fbb', '#b23a5b', '#5f6b7a'];
-const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#0f8f70', kLimit = '#b3261e';
+const kTotal = '#3f4d5c', kLoss = '#c8501e', kGain = '#1b5e9b';
 const faded = color => color + '40';
+
+// A series has the colour that its name had in the charts before, unless another one of its chart has it.
+const known = new Map();
+function colours(chart) {
+  const free = new Set(palette);
+  const take = (name, wanted) => {
+    const colour = free.has(wanted) ? wanted : [...free][0] || palette[0];
+    free.delete(colour);
+    if (!known.has(name)) known.set(name, colour);
+    return colour;
+  };
+  const of = new Map(chart.series.filter(series => known.has(series.name))
+                         .map(series => [series.name, take(series.name, known.get(series.name))]));
+  return chart.series.map(series => of.get(series.name) || take(series.name));
+}
 
 // Twice the pixels at least: a page that is printed should be sharp.
 Object.assign(Chart.defaults, {
@@ -74,7 +89,7 @@ function onAxes(dataset, horizontal) {
 }
 
 // A limit from edge to edge: a line over a hidden axis from 0 to 1 beside the labels' axis.
-function addLine(config, chart, horizontal, color) {
+function addLine(config, chart, horizontal) {
   if (!chart.line) return;
   config.options.scales
       .edge = {type: 'linear', axis: horizontal ? 'y' : 'x', min: 0, max: 1, display: false, offset: false};
@@ -84,8 +99,8 @@ function addLine(config, chart, horizontal, color) {
     label: chart.line.label + ': ' + show(at, chart.unit),
     order: -1,
     indexAxis: horizontal ? 'y' : 'x',
-    borderColor: color,
-    backgroundColor: color,
+    borderColor: ink,
+    backgroundColor: ink,
     borderWidth: 2,
     borderDash: [6, 4],
     pointRadius: 0,
@@ -126,7 +141,7 @@ function bars(chart) {
   // The label axis stacks, so that a whisker stands on its bar; the value axis only where bars add up.
   config.options.scales.label.stacked = true;
   config.options.scales.value.stacked = stacked;
-  const few = chart.labels.length * chart.series.length <= 24;
+  const few = chart.labels.length * chart.series.length <= 24, colour = colours(chart);
   chart.series.forEach((series, s) => {
     const ranged = series.low && !stacked;
     config.data.datasets.push(onAxes(
@@ -134,7 +149,7 @@ function bars(chart) {
           label: seriesName(series),
           data: series.values,
           stack: stacked ? 'all' : 's' + s,
-          backgroundColor: palette[s % palette.length],
+          backgroundColor: colour[s],
           borderColor: '#fff',
           borderWidth: stacked ? 1 : 0,
           maxBarThickness: 84,
@@ -173,12 +188,12 @@ function bars(chart) {
       return item.dataset.label + ': ' + show(series.values[i], chart.unit) + range;
     }
   };
-  addLine(config, chart, horizontal, kLimit);
+  addLine(config, chart, horizontal);
   return config;
 }
 
 function lines(chart) {
-  const config = base(chart, false), overX = !!chart.x;
+  const config = base(chart, false), overX = !!chart.x, colour = colours(chart);
   config.type = 'line';
   config.options.interaction = {mode: 'nearest', intersect: false};
   config.options.scales.value.beginAtZero = false;
@@ -189,11 +204,16 @@ function lines(chart) {
       axis: 'x',
       grid: {display: false},
       title: {display: !!chart.label_axis, text: chart.label_axis, color: soft},
-      ticks: {callback: v => number.format(v)}
+      ticks: chart.named_x ? {
+        autoSkip: true,
+        maxRotation: 50,
+        callback: v => chart.labels[chart.x.indexOf(v)]
+      } : {callback: v => number.format(v)}
     };
+  if (chart.named_x) config.options.scales.label.afterBuildTicks = axis => axis.ticks = chart.x.map(value => ({value}));
   const points = values => overX ? values.map((v, i) => ({x: chart.x[i], y: v})) : values;
   chart.series.forEach((series, s) => {
-    const color = palette[s % palette.length], many = series.values.length > 60;
+    const color = colour[s], many = series.values.length > 60;
     config.data.datasets.push(onAxes(
         {
           label: seriesName(series),
@@ -219,7 +239,7 @@ function lines(chart) {
                                         item.dataset.label + ': ' + show(item.parsed.y, chart.unit)
   };
   addMarks(config, chart);
-  addLine(config, chart, false, kLimit);
+  addLine(config, chart, false);
   return config;
 }
 
@@ -261,12 +281,12 @@ function waterfall(chart) {
   config.options.layout.padding = {right: 76, top: 4};
   config.options.plugins.legend.display = !!chart.line;
   config.options.plugins.tooltip.callbacks = {label: item => show(series.values[item.dataIndex], chart.unit)};
-  addLine(config, chart, true, kLimit);
+  addLine(config, chart, true);
   return config;
 }
 
 function tornado(chart) {
-  const config = base(chart, true), at = chart.line ? chart.line.value : 0;
+  const config = base(chart, true), at = chart.line ? chart.line.value : 0, colour = colours(chart);
   config.options.scales.label.stacked = true;
   config.options.scales.value.beginAtZero = false;
   config.options.layout.padding = {right: 28, top: 4};
@@ -279,7 +299,7 @@ function tornado(chart) {
           data: floating(series),
           stack: 'both',
           borderSkipped: false,
-          backgroundColor: palette[s % palette.length],
+          backgroundColor: colour[s],
           maxBarThickness: 22,
           order: 2,
           written: series.values.map((v, i) => {  // both on one side: the outer end is written
@@ -297,12 +317,12 @@ function tornado(chart) {
       return series ? series.name + ': ' + show(series.values[item.dataIndex], chart.unit) : item.dataset.label;
     }
   };
-  addLine(config, chart, true, ink);
+  addLine(config, chart, true);
   return config;
 }
 
 function timeline(chart) {
-  const config = base(chart, true);
+  const config = base(chart, true), colour = colours(chart);
   config.options.scales.label.stacked = true;
   config.options.scales.label.ticks.autoSkip = false;
   config.options.scales.label.title.display = false;
@@ -318,7 +338,7 @@ function timeline(chart) {
           categoryPercentage: 1,
           barPercentage: .72,
           maxBarThickness: 20,
-          backgroundColor: palette[s % palette.length],
+          backgroundColor: colour[s],
           data: (series.spans ||
                  []).map(span => ({x: [span.start, span.end], y: chart.labels[span.row], name: span.name}))
         },
@@ -330,7 +350,7 @@ function timeline(chart) {
             show(item.raw.x[1] - item.raw.x[0], chart.unit) :
                                 item.dataset.label
   };
-  addLine(config, chart, true, ink);
+  addLine(config, chart, true);
   return config;
 }
 
@@ -348,7 +368,8 @@ let failed = 0;
 document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   const [section, item] = canvas.dataset.chart.split('/').map(Number);
   const chart = report.sections[section].items[item], box = canvas.parentElement;
-  if (box.offsetWidth < 520) {  // the legend has a line for each series, or nearly so, and labels break
+  // A folded section has no width yet. On a phone the legend has a line for each series, or nearly so, and labels break.
+  if ((box.offsetWidth || document.querySelector('main').offsetWidth) < 520) {
     const lines = Math.max(1, ...chart.labels.map(label => [broken(label, 16)].flat().length));
     const lying = chart.horizontal || ['waterfall', 'tornado', 'timeline'].includes(chart.kind);
     const more = 22 * Math.max(0, chart.series.length - 2) + (lying ? 13 * (lines - 1) * chart.labels.length : 0);
@@ -365,9 +386,33 @@ document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   }
 });
 document.documentElement.dataset.charts = charts.length + ' drawn, ' + failed + ' failed';
+// A folded section opens where a link leads into it, and on paper.
+const folds = [...document.querySelectorAll('details.fold')];
+const unfold = () => {
+  const target = document.getElementById(location.hash.slice(1)), fold = target && target.querySelector('details.fold');
+  if (fold) fold.open = true;
+};
+window.addEventListener('hashchange', unfold);
+unfold();
+let closed = [];
 // Paper is narrower than the window; redraw for it, and back.
-window.addEventListener('beforeprint', () => charts.forEach(chart => chart.resize(660, chart.height)));
-window.addEventListener('afterprint', () => charts.forEach(chart => chart.resize()));
+window.addEventListener('beforeprint', () => {
+  closed = folds.filter(fold => !fold.open);
+  closed.forEach(fold => fold.open = true);
+  charts.forEach(chart => {
+    const box = chart.canvas.parentElement;
+    box.dataset.screen = box.style.height;
+    if (box.closest('#summary')) box.style.height = '230px';  // the summary is one page
+    chart.resize(660, box.offsetHeight);
+  });
+});
+window.addEventListener('afterprint', () => {
+  closed.forEach(fold => fold.open = false);
+  charts.forEach(chart => {
+    chart.canvas.parentElement.style.height = chart.canvas.parentElement.dataset.screen;
+    chart.resize();
+  });
+});
 
 const links = new Map([...document.querySelectorAll('nav a')].map(link => [link.getAttribute('href').slice(1), link]));
 const visible = new Set();

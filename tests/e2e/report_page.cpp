@@ -118,3 +118,13 @@ TEST_CASE("a browser draws points, bands and marks over a long axis") {
   report.sections = {{"s", "S", {}, {chart, odd(ChartKind::line, {}, {})}}};
   CHECK(drawn(report) == "2 drawn, 0 failed");
 }
+
+TEST_CASE("a browser draws named positions, and charts of a folded section") {
+  if (!has_program("chromium")) return;
+  Chart chart = odd(ChartKind::line, {"3bf5f97a", "180cc551"}, {{.name = "s", .values = {1, 2}}});
+  chart.x = {1, 2};
+  chart.named_x = true;
+  Report report;
+  report.sections = {{.id = "s", .title = "S", .items = {chart}, .folded = true}};
+  CHECK(drawn(report) == "1 drawn, 0 failed");
+}

@@ -70,6 +70,18 @@ TEST_CASE("each bar that breaks, in either direction, is a line and fails the de
   CHECK(broken_bars({compared(1, 0.2, kNaN)}).size() == 1);
 }
 
+TEST_CASE("the demo's page is green only where its own predictions held") {
+  CHECK(demo_verdict(demo_of({compared(1.1, 0.2, 100)})).status == Status::good);
+  const Callout missed = demo_verdict(demo_of({compared(1.312, 0.2, 100), compared(1, 0.2, 106)}));
+  CHECK(missed.status == Status::bad);
+  CHECK(missed.title == "Predictions of this machine's runs missed 2 bars");
+  CHECK_THAT(missed.text, Catch::Contains("step time is off by +31.2 %") && Catch::Contains("peak memory"));
+  CHECK(demo_verdict(demo_of({beside(1, compared(0.6, 0.2, 100))})).status == Status::warn);
+  DemoResult inexact = demo_of({compared(1, 0.2, 100)});
+  inexact.drill.cases.front().differences = {"a tensor differs"};
+  CHECK(demo_verdict(inexact).title == "A recovery was not exact");
+}
+
 TEST_CASE("a demo fails where nothing was compared, and where a recovery was not exact") {
   RunComparison seen = compared(1, 0.2, 100);
   seen.calibrated_on = true;

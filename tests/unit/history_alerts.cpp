@@ -200,6 +200,9 @@ TEST_CASE("the report has each change with its commits, and a chart with its mar
   const auto& chart = std::get<wt::Chart>(report.sections.back().items.at(0));
   REQUIRE(chart.marks.size() == 1);
   CHECK(chart.marks[0].x == 31);
+  CHECK(chart.labels[30] == "abc001e");
+  CHECK(chart.label_axis == "commit");
+  CHECK(chart.unit == "ms");
   CHECK(chart.series.size() == 2);
   CHECK(report.payload["series"][0]["points"].size() == 40);
   CHECK(report.payload["series"][0]["shifts"][0]["state"] == "known");

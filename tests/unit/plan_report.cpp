@@ -54,6 +54,35 @@ TEST_CASE("the answer is one short sentence with its range") {
              Catch::StartsWith("Range: the 5 % to the 95 % quantile of 50 simulated runs"));
 }
 
+TEST_CASE("page one says what is signed, and everything else is folded") {
+  const Planned& p = planned();
+  REQUIRE(p.report.sections[0].id == "summary");
+  for (const Section& section : p.report.sections) CHECK(section.folded == (section.id != "summary"));
+  const auto& facts = std::get<KeyValues>(p.report.sections[0].items.at(0)).entries;
+  const std::vector<std::string> wanted{
+      "days", "money", "GPUs", "MFU", "layout", "memory margin", "risk", "confidence", "simple alternative"};
+  REQUIRE(facts.size() == wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(facts[i].first == wanted[i]);
+  CHECK(*facts[0].second.number == p.plan.cost.days.p50);
+  CHECK_THAT(facts[1].second.text, Catch::Contains("no prices are given"));
+  CHECK_THAT(facts[4].second.text, Catch::StartsWith("data_parallel_shard_degree 16, expert_parallel_degree 8"));
+  CHECK(*facts[5].second.number == Approx(p.plan.memory_limit_bytes - p.plan.memory.process.bytes));
+  CHECK_THAT(facts[7].second.text, Catch::Contains("The nearest measured run is "));
+  const Chart& done = item<Chart>("summary", "When the run is done");
+  REQUIRE(done.x.size() == 50);  // one point for each run
+  CHECK(std::is_sorted(done.x.begin(), done.x.end()));
+  CHECK(done.series[0].values.back() == 100);
+  CHECK(done.marks[1].x == p.plan.cost.days.p95);
+  const Table& drivers = item<Table>("summary", "What drives the range");
+  CHECK(drivers.rows.size() == 3);
+  CHECK(*drivers.rows[0][1].number >= *drivers.rows[2][1].number);
+}
+
+TEST_CASE("the chosen row is the first of the layouts") {
+  const Planned& p = planned();
+  CHECK(candidate_table(p.inputs, p.plan, 6).rows.front().back().text == "chosen");
+}
+
 TEST_CASE("the layout is a table of axes, values and meanings") {
   const Table& table = item<Table>("layout", "The layout");
   REQUIRE(table.columns.size() == 3);
@@ -135,6 +164,12 @@ TEST_CASE("a plan that no job can be run with says which inputs to check") {
              Catch::Contains("1,628 spare nodes for") && Catch::Contains("repair_time"));
   plan.schedule.cadence.goodput.value = 0.3;
   CHECK_THAT(plan_doubts(planned().inputs, plan).at(1), Catch::Contains("Only 30 % of the time trains"));
+  PlanInputs odd = planned().inputs;
+  odd.study.gpus = 24;
+  CHECK_THAT(plan_doubts(odd, planned().plan).at(0),
+             Catch::StartsWith("The batch of 64 sequences does not divide among 24 GPUs. It does among 16 and 32."));
+  odd.study.gpus = 128;  // more than sequences: groups share them
+  CHECK(plan_doubts(odd, planned().plan).empty());
   PlanInputs given = planned().inputs;
   given.study.spare_nodes = 1628;
   CHECK(plan_doubts(given, plan).size() == 1);

@@ -303,6 +303,49 @@ TEST_CASE("write_report leaves three files, or says why not") {
   fs::remove_all(folder);
 }
 
+TEST_CASE("a folded section opens on a page, is folded in Markdown, and stays in the twin") {
+  Report report = with(KeyValues{"", {{"key", "value"}}});
+  CHECK(html_report(report).find("<details class=\"fold\">") == std::string::npos);
+  report.sections[0].folded = true;
+  CHECK_THAT(html_report(report), Catch::Contains("<details class=\"fold\"><summary><h2>One</h2></summary>"));
+  CHECK_THAT(markdown_report(report), Catch::Contains("<details><summary><b>One</b></summary>") &&
+                                          Catch::Contains("- key: value\n\n</details>"));
+  const json twin = report_json(report);
+  CHECK(twin["sections"][0]["folded"] == true);
+  CHECK(report_json(report_from_json(twin, "r.json")) == twin);
+  CHECK(text_report(report) == text_report(with(KeyValues{"", {{"key", "value"}}})));
+}
+
+TEST_CASE("positions of a line may have names, one for each") {
+  Chart chart{
+      .kind = ChartKind::line, .labels = {"a1", "b2"}, .series = {{.name = "s", .values = {3, 4}}}, .x = {1, 2}};
+  chart.named_x = true;
+  CHECK(chart_table(chart).rows[1][0].text == "b2");
+  const json twin = report_json(with(chart));
+  CHECK(twin["sections"][0]["items"][0]["named_x"] == true);
+  CHECK(report_json(report_from_json(twin, "r.json")) == twin);
+  chart.labels.pop_back();
+  CHECK_THROWS_WITH(check(with(chart)), Catch::Contains("labels of x positions"));
+}
+
+TEST_CASE("short times are drawn in a unit that can be read") {
+  const auto unit_of = [](double s) {
+    const Chart chart = in_readable_unit({.unit = "s", .series = {{.name = "t", .values = {s, s / 2}}}});
+    return std::pair(chart.unit, chart.series[0].values[0]);
+  };
+  CHECK(unit_of(12) == std::pair<std::string, double>("s", 12));
+  CHECK(unit_of(0.25).first == "ms");
+  CHECK(unit_of(0.25).second == Approx(250));
+  CHECK(unit_of(2.5e-5).first == "us");
+  CHECK(unit_of(2.5e-5).second == Approx(25));
+  CHECK(unit_of(3e-9).first == "ns");
+  CHECK(unit_of(0).first == "s");
+  const double gap = std::numeric_limits<double>::quiet_NaN();
+  const Chart others = in_readable_unit({.unit = "GiB", .series = {{.name = "m", .values = {0.01, gap}}}});
+  CHECK(others.unit == "GiB");
+  CHECK(others.series[0].values[0] == 0.01);
+}
+
 TEST_CASE("marks stand on x positions alone") {
   Chart chart{.kind = ChartKind::line, .labels = {"a"}, .series = {{.name = "s", .values = {1}}}, .marks = {{1, "m"}}};
   Report report;

@@ -8,6 +8,7 @@
 
 #include "configs/base/lookup.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/text.hpp"
 #include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 
@@ -64,17 +65,36 @@ std::string demo_stage(DemoStage stage, const DemoResult& result) {
   return "";
 }
 
+Callout demo_verdict(const DemoResult& result) {
+  const DemoJudgement judgement = result.judgement();
+  if (!judgement.broken.empty())
+    return {Status::bad,
+            fmt::format("Predictions of this machine's runs missed {}", counted(judgement.broken.size(), "bar")),
+            fmt::format("{}.", fmt::join(judgement.broken, ". "))};
+  if (!result.drill.passed()) return {Status::bad, "A recovery was not exact", "The section on faults says which."};
+  if (!result.passed()) return {Status::bad, "No prediction was tried", "Every run was calibrated on."};
+  if (!judgement.disturbed.empty())
+    return {Status::warn, fmt::format("Times of {} are not judged", counted(judgement.disturbed.size(), "run")),
+            fmt::format("{}.", fmt::join(judgement.disturbed, ". "))};
+  return {Status::good, "Every prediction of this machine's runs was within its bar, and every recovery was exact", ""};
+}
+
 Report demo_report(const DemoResult& result) {
   Report report = plan_report(result.inputs, result.plan, result.details, plan_json(result.inputs, result.plan));
   report.title = "Windtunnel demo: what was measured here, and the plan of " + result.inputs.study.name;
   const DemoJudgement judgement = result.judgement();
+  const Callout verdict = demo_verdict(result);
+  if (verdict.status != Status::good) {
+    report.status = verdict.status;
+    report.answer_range = verdict.title + ". " + report.answer_range;
+  }
   Section compared = comparison_section(result.comparisons);
-  for (const std::string& line : judgement.disturbed) compared.paragraphs.push_back("Disturbed: " + line + ".");
-  for (const std::string& line : judgement.broken) compared.paragraphs.push_back("Bar broken: " + line + ".");
+  compared.items.insert(compared.items.begin(), verdict);
   const auto proof = {compared, timeline_section(result.shown()), rank_memory_section(result.comparisons)};
   report.sections.insert(report.sections.begin(), proof.begin(), proof.end());
   const auto evidence = std::ranges::find_if(report.sections, [](const Section& s) { return s.id == "evidence"; });
   report.sections.insert(evidence, drill_section(result.drill));
+  for (Section& section : report.sections) section.folded = section.id != "summary" && section.id != compared.id;
   nlohmann::json comparisons = nlohmann::json::array();
   for (const RunComparison& c : result.comparisons) comparisons.push_back(to_json(c));
   report.payload["comparisons"] = comparisons;

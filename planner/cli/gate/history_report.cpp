@@ -9,6 +9,7 @@
 #include "planner/cli/gate/gate_format.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
+#include "reports/render/charts.hpp"
 
 namespace wt {
 
@@ -113,7 +114,8 @@ Table series_table(const HistoryJudgement& judgement) {
 Chart series_chart(const JudgedSeries& judged) {
   const HistorySeries& series = *judged.series;
   Chart chart{.kind = ChartKind::line, .title = series.benchmark, .unit = series.unit};
-  chart.label_axis = "run, in order of commits";
+  chart.label_axis = "commit";
+  chart.named_x = true;
   chart.marks_name = "changed";
   Series measured{.name = "median of a run, with its quartiles", .evidence = Evidence::measured};
   Series level{.name = "level"};
@@ -122,6 +124,7 @@ Chart series_chart(const JudgedSeries& judged) {
   for (std::size_t i = 0; i < series.points.size(); ++i) {
     const HistoryPoint& point = series.points[i];
     chart.x.push_back(static_cast<double>(i + 1));
+    chart.labels.push_back(short_commit(point.commit));
     measured.values.push_back(point.median);
     measured.low.push_back(point.low);
     measured.high.push_back(point.high);
@@ -139,7 +142,7 @@ Chart series_chart(const JudgedSeries& judged) {
   chart.note = fmt::format("{}; {} ({}) to {} ({}).", series.environment, short_commit(series.points.front().commit),
                            built_day(series.points.front().built), short_commit(series.points.back().commit),
                            built_day(series.points.back().built));
-  return chart;
+  return in_readable_unit(std::move(chart));
 }
 
 json history_payload(const History& history, const HistoryJudgement& judgement) {

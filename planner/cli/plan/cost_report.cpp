@@ -159,14 +159,18 @@ std::string not_priced_sentence(const Cost& cost) {
 
 Chart cost_stack(const std::vector<std::pair<std::string, const Cost*>>& costs) {
   const bool money = std::ranges::all_of(costs, [](const auto& each) { return each.second->money.has_value(); });
+  double largest = 0;
+  for (const auto& [name, cost] : costs) largest = std::max(largest, money ? cost->money->mean : cost->gpu_hours.mean);
+  const bool millions = largest >= 1e6;
+  const std::string scale = millions ? "million " : "thousand ";
   Chart chart{.kind = ChartKind::stacked_bar,
               .title = money ? "What the money is spent on" : "What the GPU-hours are spent on",
-              .unit = money ? "thousand " + currency_of(*costs.front().second) : "thousand GPU-hours",
+              .unit = scale + (money ? currency_of(*costs.front().second) : "GPU-hours"),
               .horizontal = true};
   for (const auto& [name, cost] : costs) chart.labels.push_back(name);
   const auto add = [&](const std::string& name, const auto& of) {
     Series series{.name = name};
-    for (const auto& [label, cost] : costs) series.values.push_back(of(*cost) / 1e3);
+    for (const auto& [label, cost] : costs) series.values.push_back(of(*cost) / (millions ? 1e6 : 1e3));
     if (std::ranges::any_of(series.values, [](double value) { return value > 0; }))
       chart.series.push_back(std::move(series));
   };

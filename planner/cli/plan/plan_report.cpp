@@ -2,6 +2,7 @@
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/parts/relatives.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -69,19 +70,25 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
 }  // namespace
 
 Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details, nlohmann::json document) {
-  return {.title = "Plan of " + inputs.study.name,
-          .answer = plan_answer(inputs, plan),
-          .answer_range = "Range: " + plan_range(plan) + ".",
-          .status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn,
-          .sections = {layout_section(inputs, plan), search_section(inputs, plan), robust_section(inputs, plan),
-                       step_section(inputs, plan), memory_section(inputs, plan), goodput_section(inputs, plan, details),
-                       policies_section(plan), cost_section(plan.cost), sensitivity_section(details),
-                       evidence_section(inputs, plan)},
-          .provenance = provenance(
-              {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
-               {"seed", std::to_string(inputs.study.seed)},
-               {"times", inputs.basis}}),
-          .payload = std::move(document)};
+  Report report{
+      .title = "Plan of " + inputs.study.name,
+      .answer = plan_answer(inputs, plan),
+      .answer_range = "Range: " + plan_range(plan) + ".",
+      .status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn,
+      .sections = {first_page(inputs, plan, details), layout_section(inputs, plan), search_section(inputs, plan),
+                   robust_section(inputs, plan), step_section(inputs, plan), memory_section(inputs, plan),
+                   goodput_section(inputs, plan, details), policies_section(plan), cost_section(plan.cost),
+                   sensitivity_section(details), evidence_section(inputs, plan)},
+      .provenance = provenance(
+          {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
+           {"seed", std::to_string(inputs.study.seed)},
+           {"times", inputs.basis}}),
+      .payload = std::move(document)};
+  for (Section& section : report.sections) section.folded = section.id != "summary";
+  const auto& facts = std::get<KeyValues>(report.sections.front().items.front()).entries;
+  if (std::ranges::any_of(facts, [](const auto& fact) { return fact.second.status == Status::warn; }))
+    report.status = Status::warn;  // the first line is no surer than the page below it
+  return report;
 }
 
 }  // namespace wt

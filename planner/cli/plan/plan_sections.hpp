@@ -7,6 +7,9 @@ namespace wt {
 
 /// "steps lost to failures"
 const char* bucket_words(Bucket bucket);
+/// What is signed: days, money, GPUs, MFU, memory margin, risk, confidence, the simple alternative, when the run is
+/// done and what drives that.
+Section first_page(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details);
 /// The chosen layout and its step.
 Section layout_section(const PlanInputs& inputs, const Plan& plan);
 /// The reasons of the choice: what was searched, and the fastest candidates.

@@ -17,6 +17,7 @@
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/report/run_thinned.hpp"
+#include "reports/render/charts.hpp"
 
 namespace wt {
 
@@ -111,7 +112,7 @@ void add_chart(Section& section, const RunHistory& run, const ThinnedSteps& poin
   chart.marks = resume_marks(run);
   chart.marks_name = "resumed";
   chart.note = thinning_note(points);
-  section.items.push_back(chart);
+  section.items.push_back(in_readable_unit(std::move(chart)));
 }
 
 /// One line per label, over the steps with any evaluation.
@@ -251,7 +252,7 @@ Section saves(const RunHistory& run) {
   }
   chart.series = {still, valid};
   if (from > 0) chart.note = fmt::format("The newest {} of {} saves.", kPoints, run.saves.size());
-  out.items.push_back(chart);
+  out.items.push_back(in_readable_unit(std::move(chart)));
   return out;
 }
 
