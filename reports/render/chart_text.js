@@ -24,7 +24,11 @@ const chartText = (() => {
             const left = dataset.writtenLeft && dataset.writtenLeft[i];
             ctx.textAlign = left ? 'right' : 'left';
             ctx.textBaseline = 'middle';
-            ctx.fillText(dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base) + 5, p.y);
+            const whisker = dataset.writtenAbove && dataset.writtenAbove[i] !== null ?
+                chart.scales.value.getPixelForValue(dataset.writtenAbove[i]) :
+                p.x;
+            ctx.fillText(
+                dataset.written[i], left ? Math.min(p.x, p.base) - 5 : Math.max(p.x, p.base, whisker) + 5, p.y);
           } else {
             ctx.textAlign = 'center';
             ctx.textBaseline = 'bottom';

@@ -36,17 +36,18 @@ Chart front_chart(const Decision& d) {
   std::vector<std::size_t> order = d.front;
   std::ranges::sort(
       order, [&](std::size_t a, std::size_t b) { return d.options[a].spent(d.priced) < d.options[b].spent(d.priced); });
+  const bool millions = d.options[order.back()].spent(d.priced) >= 1e6;
   Chart chart{.kind = ChartKind::line,
               .title = "Pareto front",
               .unit = "days",
               .series = {{.name = "expected finish"}},
-              .label_axis = d.priced ? "million " + money_unit(d) : "million GPU-hours",
+              .label_axis = (millions ? "million " : "thousand ") + (d.priced ? money_unit(d) : "GPU-hours"),
               .value_axis = "finish",
               .note = "No option is done earlier and spends no more than these."};
   Series& series = chart.series.front();
   for (const std::size_t i : order) {
     const PlannedOption& o = d.options[i];
-    chart.x.push_back(o.spent(d.priced) / 1e6);
+    chart.x.push_back(o.spent(d.priced) / (millions ? 1e6 : 1e3));
     chart.labels.push_back(fmt::format("{} {}", o.gpus, o.cluster) +
                            (d.batches ? fmt::format(", batch {}", o.batch) : ""));
     series.values.push_back(o.days());

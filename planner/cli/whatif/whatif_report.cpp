@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -68,12 +69,20 @@ bool is_swept(const WhatIf& result, const std::string& key) {
   return std::ranges::find(result.axes, key, &SweptAxis::key) != result.axes.end();
 }
 
+/// Three digits: "0.012", "3.14", "13.9", "1967".
+std::string days_text(double days) {
+  const double size = std::abs(days);
+  const int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+  return size < 0.9995 ? fmt::format("{:.2g}", days) : fmt::format("{:.{}f}", days, decimals);
+}
+std::string signed_days(double days) { return (days < 0 ? "" : "+") + days_text(days); }
+
 /// "3.1 days less than gpus=16 (2.2 to 5.0 less in 90 % of paired runs)"
 std::string difference_text(const PairedDays& d, const std::string& than) {
   const bool less = d.p50 < 0;
   const double sign = less ? -1 : 1;
-  return fmt::format("{:.1f} days {} than {} ({:.1f} to {:.1f} {} in 90 % of paired runs)", sign * d.p50,
-                     less ? "less" : "more", than, less ? -d.p95 : d.p05, less ? -d.p05 : d.p95,
+  return fmt::format("{} days {} than {} ({} to {} {} in 90 % of paired runs)", days_text(sign * d.p50),
+                     less ? "less" : "more", than, days_text(less ? -d.p95 : d.p05), days_text(less ? -d.p05 : d.p95),
                      less ? "less" : "more");
 }
 
@@ -139,7 +148,7 @@ Table what_if_table(const WhatIf& result) {
     if (row.plan) {
       if (const auto& d = row.difference)
         cells.insert(cells.end(),
-                     {Cell(d->p50, fmt::format("{:+.1f}", d->p50)), fmt::format("{:+.1f} to {:+.1f}", d->p05, d->p95)});
+                     {Cell(d->p50, signed_days(d->p50)), signed_days(d->p05) + " to " + signed_days(d->p95)});
       else if (differences)
         cells.insert(cells.end(), {"-", "-"});
       const Plan& p = *row.plan;
