@@ -71,8 +71,7 @@ MachineTimes make_times(const TimeSources& sources, const ClusterSpec& cluster, 
     return out;
   }
   const PublishedConstants& published = PublishedConstants::get();
-  out.stack =
-      with_factors(sources.read_stack(), published.steps, sources.factors);
+  out.stack = with_factors(sources.read_stack(), published.steps, sources.factors);
   BenchmarkTimes times = published.benchmarks;
   if (machine) {
     cluster.check_one_gpu(ranks);

@@ -91,6 +91,13 @@ OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& s
   }
   out.steps = OwnSteps(steps);
   TimeSources known = sources;
+  out.steps.settle([&](const std::map<std::string, double>& factors) {
+    known.factors = factors;
+    double sum = 0;
+    for (std::size_t i = 0; i < measured.size(); ++i)
+      sum += std::log(predicted_step_s(measured[i].run, measured[i].cluster, known) / out.runs[i].before_s);
+    return sum / static_cast<double>(measured.size());
+  });
   known.factors = out.steps.factors();
   for (std::size_t i = 0; i < measured.size(); ++i)
     out.runs[i].after_s = predicted_step_s(measured[i].run, measured[i].cluster, known);

@@ -14,18 +14,21 @@ namespace {
 
 /// A row's prediction from other origins, and what stretches it.
 struct Prepared {
+  double log_change(const std::map<std::string, double>& factors) const {
+    return std::log(forecast(step.files, *step.scaled(factors)).step_s / step_s);
+  }
+
   StepWithout step;
+  double step_s = 0;
   OwnStep own;
 };
 
 Prepared prepared(const RunRow& row, const PublishedTimes& published) {
-  Prepared out{StepWithout(row, stack_of(row.framework, published.stacks()), published, LeftOutOfSteps::origin), {}};
-  const double step_s = forecast(out.step.files, *out.step.cost).step_s;
-  for (std::size_t i = 0; i < kStackFactors.size(); ++i) {
-    const auto cost = out.step.scaled({{kStackFactors[i], std::exp(kSensitivityLog)}});
-    out.own.sensitivity[i] = std::log(forecast(out.step.files, *cost).step_s / step_s) / kSensitivityLog;
-  }
-  out.own.log_ratio = std::log(row.step_s / step_s);
+  Prepared out{StepWithout(row, stack_of(row.framework, published.stacks()), published, LeftOutOfSteps::origin), 0, {}};
+  out.step_s = forecast(out.step.files, *out.step.cost).step_s;
+  for (std::size_t i = 0; i < kStackFactors.size(); ++i)
+    out.own.sensitivity[i] = out.log_change({{kStackFactors[i], std::exp(kSensitivityLog)}}) / kSensitivityLog;
+  out.own.log_ratio = std::log(row.step_s / out.step_s);
   return out;
 }
 
@@ -53,8 +56,13 @@ AnchoredRows judge_anchored_runs(const std::vector<RunRow>& rows, const Publishe
       measured.push_back(steps.at(other).own);
       log_share += std::log(*share_of_peak(rows[other])) / static_cast<double>(known.size());
     }
-    const OwnSteps own(measured);
-    const double step_s = forecast(row.step.files, *row.step.scaled(own.factors())).step_s,
+    OwnSteps own(measured);
+    own.settle([&](const std::map<std::string, double>& factors) {
+      double sum = 0;
+      for (const std::size_t other : known) sum += steps.at(other).log_change(factors);
+      return sum / static_cast<double>(known.size());
+    });
+    const double step_s = row.step_s * std::exp(row.log_change(own.factors())),
                  spread = std::exp(kAt90 * own.log_spread(row.own.sensitivity, own_spread(rows[index].model)));
     Judged j = all[index];
     j.forecast.value = step_s, j.forecast.low = step_s / spread, j.forecast.high = step_s * spread;

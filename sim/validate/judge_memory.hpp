@@ -25,9 +25,9 @@ std::vector<Judged> judge_memory(const std::vector<RunRow>& rows, const std::vec
                                  const std::vector<StackSpec>& stacks, const std::string& stack = "",
                                  LeftOut left_out = LeftOut::group);
 
-/// The same rows without and with others of their origin, model and GPU known (AllocatorMemory::knowing), those of which
-/// there are enough others. Nothing else that the origin published has a part. The baseline with known rows has their
-/// bytes a parameter.
+/// The same rows without and with others of their origin, model and GPU known (AllocatorMemory::knowing), those of
+/// which there are enough others. Nothing else that the origin published has a part. The baseline with known rows has
+/// their bytes a parameter.
 AnchoredRows judge_anchored_memory(const std::vector<RunRow>& rows, const std::vector<RunRow>& reference,
                                    const std::vector<StackSpec>& stacks, const AnchorsAsked& asked);
 

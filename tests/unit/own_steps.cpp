@@ -72,3 +72,27 @@ TEST_CASE("two unlike steps tell their factors apart, in any order") {
   for (const std::size_t factor : {0, 2, 4})
     CHECK(OwnSteps(steps).log_shift(all_of(factor)) == Approx(own.log_shift(all_of(factor))));
 }
+
+TEST_CASE("factors are scaled until the measured step is what the posterior says of it") {
+  const StepSensitivity mixed = [] {
+    StepSensitivity out{};
+    out[0] = 0.6, out[5] = 0.3;
+    return out;
+  }();
+  // A step whose parts follow one another, so that large factors stretch it by more than powers of them.
+  const auto simulated = [&](const std::map<std::string, double>& factors) {
+    double step = 1;
+    for (std::size_t i = 0; i < kStackFactors.size(); ++i) step += mixed[i] * (factors.at(kStackFactors[i]) - 1);
+    return std::log(step);
+  };
+  for (const double log_ratio : {-0.3, 0.02, 0.25, 0.4}) {
+    OwnSteps own({{mixed, log_ratio}});
+    const double before = simulated(own.factors()), wanted = own.log_shift(mixed);
+    own.settle(simulated);
+    CHECK(std::abs(simulated(own.factors()) - wanted) <= std::abs(before - wanted) + 1e-3);
+    CHECK(simulated(own.factors()) == Approx(wanted).margin(0.03));
+  }
+  for (const double log_ratio : {-3.0, 3.0})  // however far off, no factor goes beyond its limits
+    for (const auto& [name, factor] : OwnSteps({{mixed, log_ratio}}).factors())
+      CHECK((factor >= std::exp(-0.5) - 1e-9 && factor <= std::exp(0.5) + 1e-9));
+}

@@ -1,5 +1,6 @@
 #include "sim/cost/stacks/own_steps.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "configs/files/model.hpp"
@@ -11,8 +12,11 @@ constexpr Eigen::Index kFactors = kStackFactors.size();
 
 /// Standard deviations of logarithms, in the order of kStackFactors: how far a job's factors are from its stack's.
 /// Rounded from those with the least error of `validate runs --anchors 1`, so these rows are no blind test of them.
-constexpr std::array<double, kStackFactors.size()> kSpreads = {0.08, 0.2, 0.65, 0.8, 0.5, 1, 0.4, 0.5, 0.9};
+constexpr std::array<double, kStackFactors.size()> kSpreads = {0.06, 0.15, 0.5, 0.6, 0.4, 0.8, 0.3, 0.4, 0.7};
 constexpr double kCommonSpread = 0.08;  ///< of the factor in common
+/// Of a factor's logarithm: what one step says of a small part of it is little.
+constexpr double kMostLog = 0.5;
+constexpr double kMostScale = 1.6;
 
 Eigen::VectorXd with_common(const StepSensitivity& sensitivity) {
   Eigen::VectorXd out(kFactors + 1);
@@ -38,12 +42,23 @@ OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) {
     ratios[i] = step.log_ratio;
   }
   logs_ = normal_posterior(spreads, seen, ratios, kMeasuredSpread);
+  if (rows > 0) log_measured_ = (seen * logs_.mean).mean();
 }
 
-std::map<std::string, double> OwnSteps::factors() const {
+void OwnSteps::settle(const std::function<double(const std::map<std::string, double>&)>& simulated) {
+  if (std::abs(log_measured_) < 1e-9) return;
+  double low = 0, high = kMostScale;  // the share of the posterior that is reached grows with the scale
+  for (int step = 0; step < 6; ++step) {
+    scale_ = step == 0 ? 1 : (low + high) / 2;
+    (simulated(factors()) / log_measured_ > 1 ? high : low) = scale_;
+  }
+}
+
+std::map<std::string, double> OwnSteps::factors(double scale) const {
   std::map<std::string, double> out;
   for (Eigen::Index i = 0; i < kFactors; ++i)
-    out[kStackFactors[static_cast<std::size_t>(i)]] = std::exp(logs_.mean[i] + logs_.mean[kFactors]);
+    out[kStackFactors[static_cast<std::size_t>(i)]] =
+        std::exp(scale * std::clamp(logs_.mean[i] + logs_.mean[kFactors], -kMostLog, kMostLog));
   return out;
 }
 

@@ -7,6 +7,7 @@
 // about the network.
 #pragma once
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,15 +38,23 @@ class OwnSteps {
   /// Nothing measured: the priors.
   explicit OwnSteps(const std::vector<OwnStep>& measured = {});
 
+  /// Far from 1, a step is no product of powers of its factors. Scales their logarithms so that `simulated`, the mean
+  /// over the measured steps of log(step with factors / step without), is what the posterior says of them.
+  void settle(const std::function<double(const std::map<std::string, double>& factors)>& simulated);
+
   /// By name of kStackFactors: what each is to be multiplied by, including the factor in common.
-  std::map<std::string, double> factors() const;
+  std::map<std::string, double> factors() const { return factors(scale_); }
   /// The mean of log(measured / predicted) of another step of the job.
   double log_shift(const StepSensitivity& sensitivity) const;
   /// Its standard deviation, with the step's own error (own_spread).
   double log_spread(const StepSensitivity& sensitivity, double own) const;
 
  private:
-  NormalPosterior logs_;  ///< of the factors, and of the one in common
+  std::map<std::string, double> factors(double scale) const;
+
+  NormalPosterior logs_;     ///< of the factors, and of the one in common
+  double log_measured_ = 0;  ///< mean of log_shift over the measured steps
+  double scale_ = 1;
 };
 
 /// The stack with its constants of the step multiplied by these factors, by name of kStackFactors.
