@@ -16,6 +16,11 @@ bool is_of(const StackSpec& stack, const std::string& framework) {
                              [&](const std::string& word) { return word.find(framework) != std::string::npos; });
 }
 
+/// Megatron-DeepSpeed divides states by ZeRO's stages instead.
+bool in_megatron_words(const StackSpec& stack) {
+  return is_of(stack, "Megatron") && stack.name != "megatron-deepspeed";
+}
+
 /// How weights, gradients and the optimizer's state are divided there.
 std::string megatron_sharding(const Layout& l) {
   if (l.shard > 1 && (l.reshard_after_forward || l.reduce_every_microbatch))
@@ -85,14 +90,14 @@ std::string automodel_words(const Layout& l) {
 }  // namespace
 
 std::string layout_words(const Layout& layout, const StackSpec& stack) {
-  if (is_of(stack, "Megatron")) return megatron_words(layout);
+  if (in_megatron_words(stack)) return megatron_words(layout);
   if (is_of(stack, "torchtitan")) return titan_words(layout);
   if (is_of(stack, "Automodel")) return automodel_words(layout);
   return layout.name();
 }
 
 std::string layout_label(const Layout& layout, const StackSpec& stack) {
-  return is_of(stack, "Megatron") ? megatron_words(layout) : layout.name();
+  return in_megatron_words(stack) ? megatron_words(layout) : layout.name();
 }
 
 std::string layout_extras(const Layout& layout) {

@@ -4,7 +4,7 @@
 //   - run: run.yaml               the run file of the job, as it ran; relative to this file, or a preset
 //     cluster: cluster.yaml       where it ran: a preset, or a file beside this one
 //     tokens_per_s_per_gpu: 6514  or step_s
-//     reserved: 63.4GiB           peak of PyTorch's allocator on the GPU with the most, if known; or allocated
+//     reserved: 63.4GiB           peak of PyTorch's allocator, as the trainer prints it, if known; or allocated
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -45,10 +45,10 @@ std::string other_gpus_sentence(const PlanInputs& inputs) {
   const SpaceFit own = fit_on(inputs, s.gpus);
   if (own == SpaceFit::fits) return "";
   const std::string next =
-      own == SpaceFit::empty && s.global_batch % s.gpus != 0 ? dividing_gpus_sentence(s) + " " : std::string();
+      own == SpaceFit::empty && !divides_batch(s) ? dividing_gpus_sentence(s) + " " : std::string();
   const std::vector<std::int64_t> usable = usable_numbers(s);
   const auto fewest =
-      std::ranges::partition_point(usable, [&](std::int64_t gpus) { return fit_on(inputs, gpus) != SpaceFit::fits; });
+      std::ranges::find_if(usable, [&](std::int64_t gpus) { return fit_on(inputs, gpus) == SpaceFit::fits; });
   return next + (fewest == usable.end() ? "No number of GPUs that divides the batch has a layout that fits."
                                         : fmt::format("The fewest GPUs on which a layout fits: {}.", *fewest));
 }

@@ -14,7 +14,9 @@ std::vector<double> ratio_factors(const PlanInputs& of, const Plan& plan, const 
                                   std::uint64_t seed) {
   const StudySpec &a = of.study, &b = than_of.study;
   const std::size_t runs = std::min(plan.cost.draws.size(), than.cost.draws.size());
-  if (a.gpus == b.gpus && a.cluster.gpu_name == b.cluster.gpu_name && plan.step.step_s == than.step.step_s)
+  constexpr double kSame = 1e-3;
+  if (a.gpus == b.gpus && a.cluster.gpu_name == b.cluster.gpu_name &&
+      std::abs(std::log(plan.step.step_s / than.step.step_s)) < kSame)
     return std::vector<double>(runs, 1.0);  // they share the model's error
   std::vector<double> out = stratified_normals(static_cast<std::int64_t>(runs), seed);
   for (double& each : out) each = std::exp(kRatioError * each);

@@ -283,7 +283,7 @@ void read_automodel(RecipeReading& reading) {
       "model.backend.dispatcher", reading.in.boolean("model.backend.enable_deepep", false) ? "deepep" : "torch");
   const auto dispatcher = meaning_of(kBackends, backend);
   if (!dispatcher) reading.assume("model.backend.dispatcher: found {}, taken as torch", backend);
-  run.layout.dispatcher = run.layout.expert > 1 && dispatcher ? *dispatcher : Dispatcher::alltoall;
+  run.layout.dispatcher = run.layout.expert > 1 ? dispatcher.value_or(Dispatcher::allgather) : Dispatcher::alltoall;
   if (run.model.experts > 0 && reading.in.boolean("model.backend.fake_balanced_gate", false))
     run.model.router.forced = RouterSpec::Forced::balanced;
   read_automodel_training(reading);

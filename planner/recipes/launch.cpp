@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace wt {
 
 std::pair<std::int64_t, std::int64_t> nodes_and_gpus(const RecipeDraft& draft) {
-  const std::int64_t world = draft.run.layout.world(), each = draft.gpus_per_node;
-  return world % each == 0 ? std::pair{world / each, each} : std::pair{std::int64_t{1}, world};
+  const std::int64_t world = draft.run.layout.world();
+  std::int64_t each = std::min(world, draft.gpus_per_node);
+  while (world % each != 0) --each;
+  return {world / each, each};
 }
 
 std::string torchrun_command(const RecipeDraft& draft, const std::string& script) {

@@ -258,7 +258,7 @@ void read_megatron_layout(RecipeReading& reading, MegatronKeys keys, std::int64_
   const std::vector<std::string> ways = keys.texts("cp_comm_type");
   const std::string way = ways.empty() ? "p2p" : ways.front();
   l.context_ring = l.context > 1 && way == "p2p";
-  if (l.context > 1 && (ways.size() > 1 || (way != "p2p" && way != "allgather")))
+  if (l.context > 1 && (ways.size() > 1 || (way != "p2p" && way != "all_gather")))
     reading.assume("{}: found {}, taken as {} in every layer", keys.key("cp_comm_type"), way,
                    l.context_ring ? "p2p" : "all_gather");
   read_stages(reading, keys);

@@ -85,6 +85,7 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   keys.put_flag("grad_reduce_in_fp32", !run.pure_reduction);
   const char* const folder = "checkpoints";
   keys.put_if(run.save && run.autoresume, "load", folder);
+  if (run.save && !run.autoresume && !keys.flags()) keys.put("load", nullptr);  // recipes name a folder
   if (run.save) {
     keys.put("save", folder);
     keys.put("save_interval", run.save_interval > 0 ? run.save_interval : std::max<std::int64_t>(1, run.steps));

@@ -82,9 +82,9 @@ void write_switches(const std::vector<RecipeSwitch>& switches, RecipeDraft& draf
 
 void read_switches(const std::vector<RecipeSwitch>& switches, RecipeReading& reading) {
   for (const RecipeSwitch& one : switches) {
-    if (one.applies != nullptr && !one.applies(reading.run)) continue;
     const bool said = reading.in.has(one.key);
     const Settings::Value found = said ? reading.in.value(one.key) : one.otherwise;
+    if (one.applies != nullptr && !one.applies(reading.run)) continue;
     if (found != one.simulated)
       reading.assume("{}: found {}{}, taken as {}: {}", one.key, said ? "" : "none, which means ", found.dump(),
                      one.simulated.dump(), one.what);

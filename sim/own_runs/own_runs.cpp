@@ -77,6 +77,7 @@ StepSensitivity sensitivity(const RunSpec& run, const ClusterSpec& cluster, cons
 }
 
 OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& sources) {
+  if (measured.empty()) return OwnRuns{};
   const StackSpec stack = sources.read_stack();
   std::vector<OwnStep> steps;
   OwnRuns out;
@@ -93,10 +94,10 @@ OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& s
   TimeSources known = sources;
   out.steps.settle([&](const std::map<std::string, double>& factors) {
     known.factors = factors;
-    double sum = 0;
+    std::vector<double> changes;
     for (std::size_t i = 0; i < measured.size(); ++i)
-      sum += std::log(predicted_step_s(measured[i].run, measured[i].cluster, known) / out.runs[i].before_s);
-    return sum / static_cast<double>(measured.size());
+      changes.push_back(std::log(predicted_step_s(measured[i].run, measured[i].cluster, known) / out.runs[i].before_s));
+    return changes;
   });
   known.factors = out.steps.factors();
   for (std::size_t i = 0; i < measured.size(); ++i)

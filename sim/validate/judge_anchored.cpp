@@ -58,9 +58,9 @@ AnchoredRows judge_anchored_runs(const std::vector<RunRow>& rows, const Publishe
     }
     OwnSteps own(measured);
     own.settle([&](const std::map<std::string, double>& factors) {
-      double sum = 0;
-      for (const std::size_t other : known) sum += steps.at(other).log_change(factors);
-      return sum / static_cast<double>(known.size());
+      std::vector<double> changes;
+      for (const std::size_t other : known) changes.push_back(steps.at(other).log_change(factors));
+      return changes;
     });
     const double step_s = row.step_s * std::exp(row.log_change(own.factors())),
                  spread = std::exp(kAt90 * own.log_spread(row.own.sensitivity, own_spread(rows[index].model)));

@@ -121,7 +121,8 @@ AnchoredRows judge_anchored_memory(const std::vector<RunRow>& rows, const std::v
   const MemoryModel whole(memory_samples(reference, stacks));
   std::map<std::string, MemoryModel> without;
   AnchoredRows out;
-  for (const auto& [index, known] : draw_anchors(jobs, asked)) {
+  const auto anchors = draw_anchors(jobs, asked);
+  for (const auto& [index, known] : anchors) {
     const auto live = [&](std::size_t i) {
       return simulated_memory(asked_about[i], stack_of(asked_about[i].framework, stacks));
     };
@@ -143,7 +144,7 @@ AnchoredRows judge_anchored_memory(const std::vector<RunRow>& rows, const std::v
     j.baseline.value = std::exp(log_rate) * parameters_a_gpu(row);
     out.without.push_back(all[index]);
     out.with.push_back(std::move(j));
-    if (asked.progress) asked.progress(out.with.size(), all.size());
+    if (asked.progress) asked.progress(out.with.size(), anchors.size());
   }
   add_intervals(out.with, &Judged::baseline);
   return out;

@@ -88,10 +88,15 @@ TEST_CASE("factors are scaled until the measured step is what the posterior says
   for (const double log_ratio : {-0.3, 0.02, 0.25, 0.4}) {
     OwnSteps own({{mixed, log_ratio}});
     const double before = simulated(own.factors()), wanted = own.log_shift(mixed);
-    own.settle(simulated);
+    own.settle([&](const auto& factors) { return std::vector{simulated(factors)}; });
     CHECK(std::abs(simulated(own.factors()) - wanted) <= std::abs(before - wanted) + 1e-3);
     CHECK(simulated(own.factors()) == Approx(wanted).margin(0.03));
   }
+  // Steps that are off in both directions settle, too.
+  OwnSteps both({{all_of(0), 0.1}, {all_of(4), -0.1}});
+  const auto factors = both.factors();
+  both.settle([](const auto& f) { return std::vector{std::log(f.at("products")), std::log(f.at("network"))}; });
+  for (const auto& [name, factor] : both.factors()) CHECK(factor == Approx(factors.at(name)).epsilon(0.05));
   for (const double log_ratio : {-3.0, 3.0})  // however far off, no factor goes beyond its limits
     for (const auto& [name, factor] : OwnSteps({{mixed, log_ratio}}).factors())
       CHECK((factor >= std::exp(-0.5) - 1e-9 && factor <= std::exp(0.5) + 1e-9));

@@ -195,9 +195,9 @@ Table offers_table(const OfferComparison& comparison) {
   table.note = fmt::format(
       "Days and money are over the simulated runs and the interval of the step. Break-even: the price of a GPU-hour at "
       "which an offer costs as much as the cheapest; of the cheapest, as the next. Tie: no dearer than the cheapest in "
-      "at least {:.0f} % of the draws. Could be better by: how many fewer days a layout that was not simulated may "
-      "take; "
-      "0 is proved.",
+      "at least {:.0f} % of the draws. Could be better by: how many fewer days, or kWh, a layout that was not "
+      "simulated "
+      "may take; 0 is proved.",
       100 * kTieChance);
   return table;
 }

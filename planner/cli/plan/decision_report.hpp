@@ -8,9 +8,9 @@
 namespace wt {
 
 Table options_table(const Decision& decision);
-/// Measurements that are worth taking before deciding; no rows where nothing would change the choice.
 /// Why options have no plan: "64 hgx-h100: nothing fits: ...".
 std::vector<std::string> misfits(const Decision& decision);
+/// Measurements that are worth taking before deciding; no rows where nothing would change the choice.
 Table option_worth_table(const Decision& decision);
 /// Schema "windtunnel.decision/1".
 nlohmann::json decision_json(const Decision& decision);

@@ -75,8 +75,8 @@ std::vector<Driver> drivers_of(const Plan& plan, const PlanDetails& details) {
   const PolicyRow& chosen = plan.policies.rows[plan.policies.chosen];
   if (chosen.outcome && details.sensitivities.unit == "days") {
     const std::vector<double>& wall_s = chosen.outcome->wall_s;
-    out.push_back({"failures, from the luckiest 5 % of runs to the unluckiest",
-                   (quantile(wall_s, 0.95) - quantile(wall_s, 0.05)) / kDay_s});
+    out.push_back({"failures, from the luckiest 10 % of runs to the unluckiest",
+                   (quantile(wall_s, 0.9) - quantile(wall_s, 0.1)) / kDay_s});
   }
   std::ranges::stable_sort(out, std::greater(), &Driver::width);
   out.resize(std::min(out.size(), kDrivers));
@@ -94,7 +94,7 @@ Table drivers_table(const Plan& plan, const PlanDetails& details) {
 Cell confidence_cell(const PlanInputs& inputs, const Plan& plan) {
   const Simulated& step = plan.step;
   const double off = std::max(step.high_s / step.step_s, step.step_s / step.low_s);
-  std::string out = fmt::format("{}: its step may be off by {:.2g} times (80 % interval).",
+  std::string out = fmt::format("{}: its step may be off by {:.2f} times (80 % interval).",
                                 off <= kSure       ? "high"
                                 : off <= kHalfSure ? "medium"
                                                    : "low",

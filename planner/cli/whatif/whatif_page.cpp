@@ -103,15 +103,16 @@ bool two_of_numbers(const WhatIf& result) {
 std::optional<Chart> difference_chart(const WhatIf& result) {
   const WhatIfRow* base = result.base();
   const bool line = result.axes.size() == 1 && result.axes[0].numeric();
-  Chart chart{.kind = line ? ChartKind::line : ChartKind::bar,
-              .title = base == nullptr ? "" : "More or fewer days than with " + values_of(result, *base),
-              .unit = "days",
-              .value_axis = "difference",
-              .line = ReferenceLine{0, "no difference"},
-              .horizontal = !line,
-              .note =
-                  "Run by run: the same failures and the same error of the predicted step. Range: the 5 % to the "
-                  "95 % quantile of the differences."};
+  Chart chart{
+      .kind = line ? ChartKind::line : ChartKind::bar,
+      .title = base == nullptr ? "" : "More or fewer days than with " + values_of(result, *base),
+      .unit = "days",
+      .value_axis = "difference",
+      .line = ReferenceLine{0, "no difference"},
+      .horizontal = !line,
+      .note =
+          "Run by run: the same failures and the same error of the predicted step; steps that differ have an error "
+          "of their ratio, too. Range: the 5 % to the 95 % quantile of the differences."};
   Series series{.name = "difference"};
   const auto add = [&](const WhatIfRow& row) {
     const PairedDays d = row.difference.value_or(PairedDays{});

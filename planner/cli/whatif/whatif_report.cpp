@@ -79,6 +79,9 @@ std::string signed_days(double days) { return (days < 0 ? "" : "+") + days_text(
 
 /// "3.1 days less than gpus=16 (2.2 to 5.0 less in 90 % of paired runs)"
 std::string difference_text(const PairedDays& d, const std::string& than) {
+  if (d.p05 < 0 && d.p95 > 0)
+    return fmt::format("about as many days as {} ({} less to {} more in 90 % of paired runs)", than, days_text(-d.p05),
+                       days_text(d.p95));
   const bool less = d.p50 < 0;
   const double sign = less ? -1 : 1;
   return fmt::format("{} days {} than {} ({} to {} {} in 90 % of paired runs)", days_text(sign * d.p50),
@@ -183,7 +186,7 @@ Table what_if_table(const WhatIf& result) {
   if (differences)
     table.note = fmt::format(
                      "Difference: days minus those of {}, run by run, with the same failures and the same error "
-                     "of the predicted step. ",
+                     "of the predicted step; steps that differ have an error of their ratio, too. ",
                      values_of(result, *result.base())) +
                  table.note;
   if (const auto defined = mfu.texts(); !defined.empty())

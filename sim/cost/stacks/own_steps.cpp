@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "configs/files/model.hpp"
 
@@ -14,7 +15,7 @@ constexpr Eigen::Index kFactors = kStackFactors.size();
 /// Rounded from those with the least error of `validate runs --anchors 1`, so these rows are no blind test of them.
 constexpr std::array<double, kStackFactors.size()> kSpreads = {0.06, 0.15, 0.5, 0.6, 0.4, 0.8, 0.3, 0.4, 0.7};
 constexpr double kCommonSpread = 0.08;  ///< of the factor in common
-/// Of a factor's logarithm: what one step says of a small part of it is little.
+/// Of a factor's logarithm, before it is scaled: what one step says of a small part of it is little.
 constexpr double kMostLog = 0.5;
 constexpr double kMostScale = 1.6;
 
@@ -42,15 +43,20 @@ OwnSteps::OwnSteps(const std::vector<OwnStep>& measured) {
     ratios[i] = step.log_ratio;
   }
   logs_ = normal_posterior(spreads, seen, ratios, kMeasuredSpread);
-  if (rows > 0) log_measured_ = (seen * logs_.mean).mean();
+  for (const OwnStep& step : measured) shifts_.push_back(log_shift(step.sensitivity));
 }
 
-void OwnSteps::settle(const std::function<double(const std::map<std::string, double>&)>& simulated) {
-  if (std::abs(log_measured_) < 1e-9) return;
-  double low = 0, high = kMostScale;  // the share of the posterior that is reached grows with the scale
+void OwnSteps::settle(const std::function<std::vector<double>(const std::map<std::string, double>&)>& simulated) {
+  constexpr double kNothing = 1e-12, kNear = 0.01;
+  const double all = std::inner_product(shifts_.begin(), shifts_.end(), shifts_.begin(), 0.0);
+  if (all < kNothing) return;
+  double low = 0, high = kMostScale;  // what is reached grows with the scale
   for (int step = 0; step < 6; ++step) {
     scale_ = step == 0 ? 1 : (low + high) / 2;
-    (simulated(factors()) / log_measured_ > 1 ? high : low) = scale_;
+    const std::vector<double> reached = simulated(factors());
+    const double share = std::inner_product(shifts_.begin(), shifts_.end(), reached.begin(), 0.0) / all;
+    if (std::abs(share - 1) < kNear) return;
+    (share > 1 ? high : low) = scale_;
   }
 }
 

@@ -38,9 +38,9 @@ class OwnSteps {
   /// Nothing measured: the priors.
   explicit OwnSteps(const std::vector<OwnStep>& measured = {});
 
-  /// Far from 1, a step is no product of powers of its factors. Scales their logarithms so that `simulated`, the mean
-  /// over the measured steps of log(step with factors / step without), is what the posterior says of them.
-  void settle(const std::function<double(const std::map<std::string, double>& factors)>& simulated);
+  /// Far from 1, a step is no product of powers of its factors. Scales their logarithms so that `simulated`, for each
+  /// measured step log(step with factors / step without), is along what the posterior says of them.
+  void settle(const std::function<std::vector<double>(const std::map<std::string, double>& factors)>& simulated);
 
   /// By name of kStackFactors: what each is to be multiplied by, including the factor in common.
   std::map<std::string, double> factors() const { return factors(scale_); }
@@ -53,7 +53,7 @@ class OwnSteps {
   std::map<std::string, double> factors(double scale) const;
 
   NormalPosterior logs_;     ///< of the factors, and of the one in common
-  double log_measured_ = 0;  ///< mean of log_shift over the measured steps
+  std::vector<double> shifts_;  ///< log_shift of the measured steps
   double scale_ = 1;
 };
 

@@ -28,6 +28,13 @@ C factor_of(Kernel kernel) {
   }
 }
 
+/// A GPU with measurements of the user's own is not known by its data sheet alone.
+StepTraits traits_on(const StackSpec& stack, const std::string& gpu, const BenchmarkTimes& times) {
+  StepTraits out = traits_of(stack, gpu);
+  out.by_data_sheet = out.by_data_sheet && !times.measured;
+  return out;
+}
+
 }  // namespace
 
 DataSheet sheet_of(const ClusterSpec& cluster) {
@@ -71,11 +78,11 @@ StackCost::StackCost(const ClusterSpec& cluster, StackUse use, BenchmarkTimes ti
 
 StackCost::StackCost(const ClusterSpec& cluster, const StackSpec& stack, const StepModel& steps,
                      const BenchmarkTimes& times, const Precisions& precisions)
-    : StackCost(cluster, stack_use(steps, traits_of(stack, cluster.gpu_name)), times, precisions) {
+    : StackCost(cluster, stack_use(steps, traits_on(stack, cluster.gpu_name, times)), times, precisions) {
   for (std::size_t kind = 1; kind <= cluster.others.size(); ++kind) {
     const ClusterSpec same = cluster.all_of(kind);
     others_.push_back(
-        std::make_shared<StackCost>(same, stack_use(steps, traits_of(stack, same.gpu_name)), times, precisions));
+        std::make_shared<StackCost>(same, stack_use(steps, traits_on(stack, same.gpu_name, times)), times, precisions));
   }
 }
 
