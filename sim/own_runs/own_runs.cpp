@@ -77,10 +77,10 @@ StepSensitivity sensitivity(const RunSpec& run, const ClusterSpec& cluster, cons
 }
 
 OwnRuns own_runs(const std::vector<MeasuredStep>& measured, const TimeSources& sources) {
-  if (measured.empty()) return OwnRuns{};
+  OwnRuns out;
+  if (measured.empty()) return out;
   const StackSpec stack = sources.read_stack();
   std::vector<OwnStep> steps;
-  OwnRuns out;
   for (const MeasuredStep& m : measured) {
     if (m.cluster.shared_cores())
       throw_usage("--measured: found a step on {}, whose ranks share cores; needs GPUs: there a profile says the times",
