@@ -76,7 +76,9 @@ void check_all(const std::vector<RunSpec>& runs) {
 
 TEST_CASE("every layout trains as one rank does") { check_all(sharded_runs(short_run())); }
 
-TEST_CASE("it does not matter what is kept where, and for how long") { check_all(some_of(further_layouts(short_run()))); }
+TEST_CASE("it does not matter what is kept where, and for how long") {
+  check_all(some_of(further_layouts(short_run())));
+}
 
 TEST_CASE("it does not matter where an expert lives") {
   RunSpec run = with_layout(short_run(), 1, 4, 4);

@@ -29,7 +29,7 @@ TEST_CASE("a measured step moves the prediction towards it, and makes its interv
   const double step_s = before.at("step_s"), measured_s = 1.2 * step_s;
   const TempDirectory folder;
   const std::string file = (folder / "measured.yaml").string();
-  std::ofstream(file) << "steps:\n- {run: llama3-8b-128-h100, step_s: " << measured_s << "}\n";
+  std::ofstream(file) << "steps:\n- {run: llama3-8b-128-h100, cluster: hgx-h100, step_s: " << measured_s << "}\n";
   const json after = simulated(" --measured " + file);
   const double now_s = after.at("step_s");
   CHECK((now_s > step_s && now_s < measured_s));
@@ -46,11 +46,12 @@ TEST_CASE("the report says what was measured, and bad files are refused") {
   const TempDirectory folder;
   const std::string file = (folder / "measured.yaml").string(),
                     command = "simulate llama3-8b-128-h100 --cluster hgx-h100 --measured " + file;
-  std::ofstream(file) << "steps:\n- {run: llama3-8b-128-h100, tokens_per_s_per_gpu: 6514}\n";
+  std::ofstream(file) << "steps:\n- {run: llama3-8b-128-h100, cluster: hgx-h100, tokens_per_s_per_gpu: 6514, reserved: 60GiB}\n";
   const auto [status, text] = windtunnel(command);
   CHECK(status == 0);
   CHECK(text.find("Your measured steps") != std::string::npos);
   CHECK(text.find("1 measured step") != std::string::npos);
+  CHECK(text.find("Measured peaks of memory") != std::string::npos);
   std::ofstream(file) << "steps: []\n";
   const auto [refused, said] = windtunnel(command);
   CHECK(refused == 2);

@@ -52,7 +52,7 @@ class OwnSteps {
  private:
   std::map<std::string, double> factors(double scale) const;
 
-  NormalPosterior logs_;     ///< of the factors, and of the one in common
+  NormalPosterior logs_;        ///< of the factors, and of the one in common
   std::vector<double> shifts_;  ///< log_shift of the measured steps
   double scale_ = 1;
 };
