@@ -25,22 +25,81 @@ bool is_mark(const nlohmann::json& event) {
   return text_at(event, "cat") == "user_annotation" && text_at(event, "name").starts_with(kMark);
 }
 
+/// Parses a trace and keeps its GPU work and marks, and of the rest a few numbers of the job. nlohmann's parser looks
+/// through an object or list again after each object in it, so that both are kept short.
+class TraceFilter {
+ public:
+  explicit TraceFilter(const std::filesystem::path& file) : file_(file) {}
+
+  nlohmann::json parse(const std::string& text) {
+    const auto keep = [this](int depth, At at, nlohmann::json& value) { return keeps(depth, at, value); };
+    nlohmann::json document = nlohmann::json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
+    if (document.is_object() && document.contains("traceEvents") && document["traceEvents"].is_array())
+      for (nlohmann::json& event : events_) document["traceEvents"].push_back(std::move(event));
+    return document;
+  }
+
+ private:
+  using At = nlohmann::json::parse_event_t;
+  static constexpr int kEvent = 2;   ///< depth: the document, traceEvents, an event
+  static constexpr int kMost = 100;  ///< objects in an event, objects and numbers beside the events
+
+  bool keeps(int depth, At at, nlohmann::json& value) {
+    if (at == At::key) return true;
+    if (at == At::object_start && depth == kEvent) {
+      in_event_ = true, inner_ = 0;
+    } else if (at == At::object_start) {
+      const int objects = depth < kEvent ? ++outer_ : in_event_ ? ++inner_ : 0;
+      if (objects > kMost)
+        throw_usage("{}: found more than {} objects in one event or beside the events, needs a trace", file_.string(),
+                    kMost);
+    } else if (at == At::object_end && depth == kEvent) {
+      in_event_ = false;
+      if (is_gpu_work(value) || is_mark(value)) events_.push_back(std::move(value));
+      return false;
+    }
+    if (at == At::value && depth == kEvent) return ++numbers_ <= kMost;
+    return in_event_ || depth < kEvent;
+  }
+
+  const std::filesystem::path& file_;
+  std::vector<nlohmann::json> events_;
+  bool in_event_ = false;
+  int outer_ = 0, inner_ = 0, numbers_ = 0;
+};
+
 /// What it is called in the report: nothing but letters that can be printed.
 std::string printable(std::string name) {
   std::erase_if(name, [](char c) { return c < ' ' || c > '~'; });
   return name.substr(0, 60);
 }
 
+/// As PyTorch names collectives: "all_gather".
+bool is_word(const std::string& name) {
+  constexpr std::size_t kLongest = 40;
+  return !name.empty() && name.size() <= kLongest &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string::npos;
+}
+
+/// Of a process group, as text or as a list; "" where there are none.
+std::string ranks_in(const nlohmann::json& args) {
+  const nlohmann::json ranks =
+      args.is_object() ? args.value("Process Group Ranks", nlohmann::json()) : nlohmann::json();
+  if (ranks.is_array() && !ranks.empty()) return ranks.dump();
+  return ranks.is_string() && ranks != "[]" ? ranks.get<std::string>() : "";
+}
+
 void name_collective(GpuWork& work, const nlohmann::json& event) {
   const nlohmann::json args = event.value("args", nlohmann::json::object());
   const std::string collective = text_at(args, "Collective name"), name = text_at(args, "Process Group Name");
-  std::string group = text_at(args, "Process Group Description");
-  if (group.empty()) group = name;
-  if (!collective.empty()) group += (group.empty() ? "" : ", ") + collective;
-  work.group = group.empty() ? collective_of_kernel(text_at(event, "name")) : printable(group);
+  std::string group = printable(text_at(args, "Process Group Description"));
+  if (group.empty()) group = printable(name);
+  if (is_word(collective)) group += (group.empty() ? "" : ", ") + collective;
+  work.group = group.empty() ? collective_of_kernel(text_at(event, "name")) : group;
   const bool pair = collective.find("send") != std::string::npos || collective.find("recv") != std::string::npos;
-  if (collective.empty() || name.empty() || pair) return;
-  work.among = name + " " + text_at(args, "Process Group Ranks") + " " + collective;
+  const std::string ranks = ranks_in(args);
+  if (collective.empty() || name.empty() || ranks.empty() || pair) return;
+  work.among = name + " " + ranks + " " + collective;
   work.number = whole_at(args, "Seq");
 }
 
@@ -80,13 +139,8 @@ GpuTrace read_gpu_trace(const std::filesystem::path& file) {
   if (const std::string kind = file.extension().string(); kind == ".nsys-rep" || kind == ".qdrep")
     throw_usage("{}: found a report of Nsight Systems, needs its export: nsys export --type sqlite", file.string());
   const std::string text = read_unpacked(file, "a trace", kMostTrace);
-  constexpr int kEvents = 2;  // depth: the document, traceEvents, an event
-  const auto keep = [](int depth, nlohmann::json::parse_event_t at, const nlohmann::json& value) {
-    return at != nlohmann::json::parse_event_t::object_end || depth != kEvents || !value.contains("ph") ||
-           is_gpu_work(value) || is_mark(value);
-  };
   if (too_deep(text)) throw_usage("{}: found {}, needs a JSON trace", file.string(), why_discarded(text));
-  const auto document = nlohmann::json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
+  const nlohmann::json document = TraceFilter(file).parse(text);
   if (document.is_discarded())
     throw_usage("{}: found text that is no JSON, or cut; needs a whole trace", file.string());
   return gpu_trace(document, file.string());

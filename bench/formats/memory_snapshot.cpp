@@ -21,6 +21,16 @@ double bytes_at(const PickleValue& of, std::string_view key, const std::string& 
   return static_cast<double>(found->whole);
 }
 
+/// A dict is looked through for each key.
+void check_size(const PickleValue& of, const std::string& origin) {
+  constexpr std::size_t kMostKeys = 100;
+  if (of.items.size() > 2 * kMostKeys)
+    throw_usage(
+        "{}: found a segment or an event of more than {} keys, needs what torch.cuda.memory._dump_snapshot "
+        "writes",
+        origin, kMostKeys);
+}
+
 struct Device {
   double reserved = 0, allocated = 0;
 };
@@ -28,6 +38,7 @@ struct Device {
 std::map<std::int64_t, Device> devices(const PickleValue& segments, const std::string& origin) {
   std::map<std::int64_t, Device> out;
   for (const PickleValue* segment : segments.items) {
+    check_size(*segment, origin);
     const PickleValue* const device = segment->at("device", Kind::whole);
     Device& on = out[device == nullptr ? 0 : device->whole];
     on.reserved += bytes_at(*segment, "total_size", origin);
@@ -39,6 +50,7 @@ std::map<std::int64_t, Device> devices(const PickleValue& segments, const std::s
 /// Goes back in time from the snapshot.
 void walk_back(MemorySnapshot& out, Device now, const PickleValue& trace, const std::string& origin) {
   constexpr double kRounding = 512;
+  for (const PickleValue* event : trace.items) check_size(*event, origin);
   const auto action_of = [](const PickleValue* event) {
     const PickleValue* const action = event->at("action", Kind::text);
     return action == nullptr ? std::string_view() : action->text;

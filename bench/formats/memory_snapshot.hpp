@@ -10,7 +10,7 @@
 namespace wt {
 
 struct MemorySnapshot {
-  double reserved_bytes = 0;   ///< of segments, the highest while recorded
+  double reserved_bytes = 0;   ///< of segments, the highest while recorded: the job's peak is at least that
   double allocated_bytes = 0;  ///< of tensors; sizes in the history rounded up to 512 bytes, as the allocator does
   std::int64_t events = 0;     ///< recorded before the snapshot; 0: the peaks are those of the moment
   bool from_start = false;     ///< the history reaches back to when nothing was reserved

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
+#include <cctype>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -36,7 +37,8 @@ class Database {
  public:
   explicit Database(const std::filesystem::path& file) : file_(file.string()) {
     sqlite3* opened = nullptr;
-    const int result = sqlite3_open_v2(file_.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+    const int result =
+        sqlite3_open_v2(unchanging(file).c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
     db_.reset(opened);
     if (result != SQLITE_OK) fail("a file that cannot be opened");
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -46,18 +48,17 @@ class Database {
         opened, 1'000'000, [](void* turns) { return ++*static_cast<int*>(turns) > 2000 ? 1 : 0; }, &turns_);
   }
 
+  /// Fails for a table with values that SQLite would compute: a virtual one, and one with generated columns.
   bool has_table(const std::string& name) {
-    bool found = false;
-    each("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '" + name + "'",
-         [&](const SqlRow&) { found = true; });
-    return found;
+    const bool stored = any("sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = '" + name + "'");
+    if (!stored && any("sqlite_schema WHERE type = 'table' AND name = '" + name + "'")) fail("a virtual table " + name);
+    if (stored && any("pragma_table_xinfo('" + name + "') WHERE hidden <> 0"))
+      fail("generated columns in the table " + name);
+    return stored;
   }
 
   bool has_column(const std::string& table, const std::string& name) {
-    bool found = false;
-    each("SELECT 1 FROM pragma_table_info('" + table + "') WHERE name = '" + name + "'",
-         [&](const SqlRow&) { found = true; });
-    return found;
+    return any("pragma_table_info('" + table + "') WHERE name = '" + name + "'");
   }
 
   void each(const std::string& query, const std::function<void(const SqlRow&)>& take) {
@@ -80,6 +81,22 @@ class Database {
   }
 
  private:
+  bool any(const std::string& rows) {
+    bool found = false;
+    each("SELECT 1 FROM " + rows, [&](const SqlRow&) { found = true; });
+    return found;
+  }
+
+  /// The file's URI, read as it is: without locks, and without a journal beside it.
+  static std::string unchanging(const std::filesystem::path& file) {
+    std::string out = "file:";
+    for (const char c : std::filesystem::absolute(file).string())
+      out += c == '/' || c == '.' || std::isalnum(static_cast<unsigned char>(c)) != 0
+                 ? std::string(1, c)
+                 : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    return out + "?immutable=1";
+  }
+
   std::string file_;
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> db_{nullptr, sqlite3_close};
   int turns_ = 0;
@@ -95,8 +112,7 @@ class NsightReader {
     if (!db_.has_table(kKernels)) db_.fail(std::string("no table ") + kKernels);
     if (db_.has_table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE"))
       db_.fail("CUDA graphs that were traced as a whole (profile with --cuda-graph-trace=node)");
-    if (db_.has_table("StringIds"))
-      db_.each("SELECT id, value FROM StringIds", [&](const SqlRow& row) { texts_[row.whole(0)] = row.text(1); });
+    if (db_.has_table("StringIds")) read_texts();
     db_.each(fmt::format("SELECT start, end, deviceId, demangledName FROM {}", kKernels), [&](const SqlRow& row) {
       const std::string& name = texts_[row.whole(3)];
       GpuWork& work = add(row, kernel_class(name));
@@ -120,6 +136,16 @@ class NsightReader {
     return out_.work.emplace_back(GpuWork{.begin_s = kNano * static_cast<double>(row.whole(0)),
                                           .end_s = kNano * static_cast<double>(row.whole(1)),
                                           .kind = kind});
+  }
+
+  void read_texts() {
+    constexpr std::size_t kMost = std::size_t{256} << 20;
+    std::size_t bytes = 0;
+    db_.each("SELECT id, value FROM StringIds", [&](const SqlRow& row) {
+      std::string& text = texts_[row.whole(0)] = row.text(1);
+      bytes += text.size();
+      if (bytes > kMost) db_.fail(fmt::format("texts of more than {} MiB", kMost >> 20));
+    });
   }
 
   void read_marks() {

@@ -26,7 +26,8 @@ class Machine {
       const auto opcode = static_cast<unsigned char>(take(1)[0]);
       if (opcode == '.') return stack_.size() == 1 ? stack_[0] : fail("no single value at its end");
       step(opcode);
-      if (values_.size() > kMostValues) fail(fmt::format("more than {} values", kMostValues).c_str());
+      if (std::max({values_.size(), memo_.size(), stack_.size(), marks_.size(), items_ / 2}) > kMostValues)
+        fail(fmt::format("more than {} values", kMostValues).c_str());
     }
   }
 
@@ -87,6 +88,7 @@ class Machine {
     if (into->kind != to) fail("items of something else than a list or dict");
     if (to == dict && items.size() % 2 != 0) fail("a key without a value");
     into->items.insert(into->items.end(), items.begin(), items.end());
+    items_ += items.size();
   }
   void make(std::vector<const PickleValue*> items, PickleValue::Kind kind) {
     push(kind);
@@ -228,6 +230,7 @@ class Machine {
   const std::string& origin_;
   std::deque<PickleValue>& values_;
   std::uint64_t at_ = 0;
+  std::size_t items_ = 0;  ///< of all lists and dicts; a value of a dict counts as two, with its key
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;
   std::unordered_map<std::uint64_t, PickleValue*> memo_;

@@ -29,7 +29,7 @@ struct PickleValue {
 class Pickle {
  public:
   /// `bytes` must live as long. Throws Error{usage} with `origin`: another opcode than those of plain data, bytes that
-  /// are cut or make no value, more than 30 million values.
+  /// are cut or make no value, more than 30 million values, or twice as many items of lists and dicts.
   Pickle(std::string_view bytes, const std::string& origin);
   const PickleValue& root() const { return *root_; }
 

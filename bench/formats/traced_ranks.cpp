@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "bench/formats/intervals.hpp"
 #include "configs/base/error.hpp"
@@ -19,19 +20,29 @@ using Execution = std::pair<std::string, std::int64_t>;
 using Parts = std::map<std::size_t, const GpuWork*>;
 
 /// Collectives without a number are counted, in the order in which they run. Where the traces of a group have different
-/// counts, one began or ended earlier, and no two of them can be told to be the same.
+/// counts, one began or ended earlier, and no two of them can be told to be the same. Nor can those of a number that
+/// stands twice in one trace, and those of a group of which only some have numbers.
 std::map<Execution, Parts> executions(const std::vector<GpuTrace>& traces) {
   std::map<Execution, Parts> out;
   std::map<std::string, std::map<std::size_t, std::vector<const GpuWork*>>> uncounted;  // by trace
+  std::set<Execution> twice;
+  std::set<std::string> numbered;
   for (std::size_t t = 0; t < traces.size(); ++t)
     for (const GpuWork& work : traces[t].work)
-      if (work.number)
-        out[{work.among, *work.number}][t] = &work;
-      else if (!work.among.empty())
+      if (work.number) {
+        const Execution execution{work.among, *work.number};
+        numbered.insert(work.among);
+        if (!out[execution].emplace(t, &work).second) twice.insert(execution);
+      } else if (!work.among.empty()) {
         uncounted[work.among][t].push_back(&work);
+      }
+  std::erase_if(out,
+                [&](const auto& each) { return twice.contains(each.first) || uncounted.contains(each.first.first); });
   for (auto& [among, members] : uncounted) {
     const std::size_t count = members.begin()->second.size();
-    if (std::ranges::any_of(members, [&](const auto& member) { return member.second.size() != count; })) continue;
+    if (numbered.contains(among) ||
+        std::ranges::any_of(members, [&](const auto& member) { return member.second.size() != count; }))
+      continue;
     for (auto& [t, all] : members) {
       std::ranges::stable_sort(all, {}, &GpuWork::begin_s);
       for (std::size_t i = 0; i < count; ++i) out[{among, std::int64_t(i)}][t] = all[i];

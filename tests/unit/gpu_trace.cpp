@@ -1,4 +1,5 @@
 // Traces of one rank and of several: what the time of a step is made of, and who waits for whom.
+#include <fmt/core.h>
 #include <sqlite3.h>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -135,6 +136,36 @@ TEST_CASE("waiting behind computation costs nothing; send and receive are no wai
   CHECK(ranks_of({sends, receives}).collectives == 2);
 }
 
+TEST_CASE("collectives that cannot be told apart are left out; ranks of a group may be a list") {
+  json twice = rank_trace(1, 60);
+  twice["traceEvents"].push_back(reduce(1e6 + 500, 90, 5));
+  CHECK(ranks_of({rank_trace(0, 100), twice}).collectives == 1);
+  json mixed = rank_trace(1, 60);
+  mixed["traceEvents"].push_back(reduce(1e6 + 500, 90, std::nullopt));
+  CHECK_THAT(usage_error([&] { ranks_of({rank_trace(0, 100), mixed}); }), Contains("no collective that another"));
+  std::vector<json> lists{rank_trace(0, 100), rank_trace(1, 60)}, without = lists;
+  for (json& document : lists)
+    for (json& event : document["traceEvents"])
+      if (event["args"].contains("Process Group Ranks")) event["args"]["Process Group Ranks"] = {0, 1, 2};
+  CHECK(ranks_of(lists).collectives == 2);
+  for (json& document : without)
+    for (json& event : document["traceEvents"]) event["args"].erase("Process Group Ranks");
+  CHECK_THAT(usage_error([&] { ranks_of(without); }), Contains("no collective that another"));
+}
+
+TEST_CASE("a collective is called by what can be printed of its group, and by its own name if that is a word") {
+  const auto group = [](const std::string& description, const std::string& name, const std::string& what) {
+    json event = kernel("ncclDevKernel_AllGather_RING_LL", 0, 10);
+    event["args"]["Process Group Description"] = description, event["args"]["Process Group Name"] = name;
+    event["args"]["Collective name"] = what;
+    return gpu_trace({{"traceEvents", {event}}}, "t.json").work.at(0).group;
+  };
+  CHECK(group("mesh\x1b_tp", "3", "all_gather") == "mesh_tp, all_gather");
+  CHECK(group("\x1b\n", "3", "all_gather") == "3, all_gather");
+  CHECK(group("\n", "", "Some Text") == "AllGather");
+  CHECK(group("tp", "3", "Some Text") == "tp");
+}
+
 TEST_CASE("traces that are not of the same steps of one job are refused") {
   const auto refused = [](std::vector<json> documents, const std::string& why) {
     CHECK_THAT(usage_error([&] { ranks_of(documents); }), Contains(why));
@@ -181,6 +212,10 @@ TEST_CASE("a trace is read plain and packed; events of the host are dropped; dam
   refused(damaged, "damaged or cut");
   refused(document.dump().substr(0, 400), "or cut");
   refused(std::string(300, '['), "levels");
+  std::string nested = R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "args": {)", wide = "{";
+  for (int i = 0; i < 200; ++i) nested += fmt::format("\"{}\": {{}}, ", i), wide += fmt::format("\"{}\": {{}}, ", i);
+  refused(nested + R"("a": 1}}]})", "more than 100 objects");
+  refused(wide + R"("traceEvents": []})", "more than 100 objects");
   refused("", "or cut");
   CHECK_THAT(usage_error([&] { read_gpu_trace(folder / "none.json"); }), Contains("cannot be read"));
   write_gzip(folder / "bomb.gz", std::string(5 << 20, ' '));
@@ -215,8 +250,9 @@ INSERT INTO NVTX_EVENTS VALUES (1, 2, 59, NULL, 3), (1, 2, 59, 'ProfilerStep#13'
 
 TEST_CASE("Nsight Systems' export gives the same step as the profiler's trace") {
   const TempDirectory folder;
-  write_database(folder / "report.sqlite", kNsight);
-  const GpuTrace trace = read_gpu_trace(folder / "report.sqlite");
+  const auto file = folder / "a report, 5 %?.sqlite";
+  write_database(file, kNsight);
+  const GpuTrace trace = read_gpu_trace(file);
   CHECK(trace.marks == std::set<std::int64_t>{12, 13});
   CHECK_FALSE(trace.rank);
   const TracedStep step = traced_step(trace);
@@ -243,6 +279,11 @@ TEST_CASE("an export that is none, damaged, or of more than one GPU is refused")
   refused(kNsight + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (3, 2, 0, 7, 1, 5);", "ends before it begins");
   refused(kNsight + "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INT);", "CUDA graphs");
   refused("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (a INT); ", "other columns");
+  refused(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT AS (start + 1), deviceId INT, demangledName INT);",
+      "generated columns");
+  refused("CREATE VIRTUAL TABLE CUPTI_ACTIVITY_KIND_KERNEL USING fts5(start, end, deviceId, demangledName);",
+          "a virtual table");
   refused(R"(CREATE TABLE t (a INT); CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM t;)", "no table CUPTI");
   write_database(folder / "whole", kNsight);
   const std::string all = read_bytes(folder / "whole");

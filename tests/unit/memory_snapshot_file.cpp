@@ -76,6 +76,9 @@ TEST_CASE("pickles that are cut, without sense or of something else are refused"
   for (std::size_t size = 0; size < all.size(); ++size) CHECK(refusal(all.substr(0, size)) != "no error");
   CHECK_THAT(refusal("\x80\x04}."), Contains("no segments"));
   CHECK_THAT(refusal(snapshot(event("alloc", -5))), Contains("no size of"));
+  std::string keys;
+  for (int i = 0; i < 101; ++i) keys += text("k" + std::to_string(i)) + "N";
+  CHECK_THAT(refusal(snapshot("}(" + keys + "u")), Contains("more than 100 keys"));
   CHECK_THAT(refusal("\x80\x01}."), Contains("another protocol"));
   CHECK_THAT(refusal("\x80\x04u."), Contains("no mark"));
   CHECK_THAT(refusal("\x80\x04}(Nu."), Contains("a key without a value"));

@@ -115,6 +115,10 @@ void read_traces(ExplainedJob& job, const std::vector<std::string>& files, const
   std::size_t told = 0;
   if (traces.size() > 1) {
     job.ranks = traced_ranks(traces, files);
+    for (std::size_t t = 1; t < steps.size(); ++t)
+      if (steps[t].steps != steps[0].steps)
+        throw_usage("{}: found {}, and {} has {}; needs traces of the same steps", files[t],
+                    counted(steps[t].steps, "step"), files[0], steps[0].steps);
     told =
         static_cast<std::size_t>(std::ranges::find(traces, job.ranks->slow().rank, &GpuTrace::rank) - traces.begin());
   }
@@ -190,7 +194,10 @@ void add_explain(CLI::App& app) {
                         "Example: windtunnel explain job.toml --log stdout.log --cluster hgx-h100 -o out/explain");
   const auto o = command.runs(explain);
   command.option("JOB", o->job, "Run file, or the file of another trainer as import-run reads it").required();
-  command.option("--log", o->log, "Standard output of the job, its metrics as JSON lines, CSV or trainer_state.json")
+  command
+      .option("--log", o->log,
+              "Standard output of the job, or its metrics: JSON lines, CSV, TensorBoard's event files, run-*.wandb or "
+              "trainer_state.json")
       .required();
   command
       .option("--trace", o->traces,

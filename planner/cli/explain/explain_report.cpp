@@ -78,8 +78,8 @@ KeyValues speed(const ExplainedJob& job) {
                            Evidence::measured));
   if (const double all = as_double(run.tokens_per_step()); m.tokens_per_step && *m.tokens_per_step < 0.98 * all)
     add("tokens a step", Cell(*m.tokens_per_step,
-                              fmt::format("{} of the batch's {}, as the trainer counts them: the others are padding. "
-                                          "Rates and MFU count the batch",
+                              fmt::format("{} of the batch's {}, as the trainer counts them: the others are padding "
+                                          "or were never there; rates and MFU count the batch",
                                           format_number(std::round(*m.tokens_per_step)), format_number(all)),
                               Evidence::measured));
   if (const auto peak = mean_peak_flops(p.cluster, run.layout.world()))
