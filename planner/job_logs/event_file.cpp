@@ -13,6 +13,7 @@
 namespace wt {
 namespace {
 
+constexpr std::uint64_t kMostOfRecord = std::uint64_t{64} << 20;
 constexpr std::size_t kHead = 12, kTail = 4;  // a length with its checksum, the checksum of the bytes
 
 /// The length, if its checksum is right.
@@ -122,6 +123,7 @@ MetricRecords event_file_steps(std::string_view bytes, const std::string& origin
     };
     const auto length = bytes.size() < kHead ? std::nullopt : length_of(bytes.substr(0, kHead));
     if (bytes.size() >= kHead && !length) fail("another checksum than that of its length");
+    if (length.value_or(0) > kMostOfRecord) fail("a record of more than 64 MiB");
     if (!length || *length > bytes.size() - kHead || bytes.size() - kHead - *length < kTail) {
       out.cut = true;
       break;

@@ -37,11 +37,24 @@ JobLog log_of(const LoggedSteps& steps, const MetricSteps& metrics) {
 }
 
 /// For formats that are not read line by line.
-std::string read_whole(const std::filesystem::path& file) {
-  constexpr std::uintmax_t kMost = std::uintmax_t{1} << 30;
-  if (const auto size = std::filesystem::file_size(file); size > kMost)
-    throw_usage("{}: found {} bytes, needs {} at most", file.string(), size, kMost);
+std::string read_whole(const std::filesystem::path& file, std::uintmax_t most = std::uintmax_t{1} << 30) {
+  if (const auto size = std::filesystem::file_size(file); size > most)
+    throw_usage("{}: found {} bytes, needs {} at most", file.string(), size, most);
   return read_file(file, "a log of a job");
+}
+
+/// As std::getline, for a file that may be anything. Throws Error{usage} for a line of more than 64 MiB.
+bool next_line(std::ifstream& in, std::string& line, const std::filesystem::path& file) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  using Traits = std::ifstream::traits_type;
+  line.clear();
+  for (auto c = in.rdbuf()->sbumpc(); c != Traits::eof(); c = in.rdbuf()->sbumpc()) {
+    if (c == '\n') return true;
+    if (line.size() == kMost) throw_usage("{}: found a line of more than 64 MiB; needs a log of a job", file.string());
+    line += Traits::to_char_type(c);
+  }
+  in.setstate(std::ios::eofbit);
+  return !line.empty();
 }
 
 /// Reads with a reader of records, for example of event files.
@@ -84,7 +97,8 @@ JobLog read_state(const std::filesystem::path& file) {
   MetricSteps metrics;
   LoggedSteps steps;
   steps.expect_starts();
-  for (const auto& [entry, step] : trainer_state_steps(read_whole(file), file.string(), metrics))
+  constexpr std::uintmax_t kMost = std::uintmax_t{256} << 20;  // parsed as one document
+  for (const auto& [entry, step] : trainer_state_steps(read_whole(file, kMost), file.string(), metrics))
     steps.add(step, fmt::format("{}: entry {} of log_history", file.string(), entry));
   return log_of(steps, metrics);
 }
@@ -105,7 +119,7 @@ JobLog read_lines(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   LogReader reader(file);
   std::string line;
-  while (std::getline(in, line)) in.eof() ? reader.cut(line) : reader.line(line);
+  while (next_line(in, line, file)) in.eof() ? reader.cut(line) : reader.line(line);
   return reader.log();
 }
 
@@ -178,7 +192,7 @@ LogFormat log_format(const std::filesystem::path& file) {
   in.clear(), in.seekg(0);
   constexpr int kLooked = 20;
   std::string line;
-  for (int i = 0; i < kLooked && std::getline(in, line); ++i)
+  for (int i = 0; i < kLooked && next_line(in, line, file); ++i)
     if (is_trainer_state_line(line)) return LogFormat::trainer_state;
   return LogFormat::lines;
 }

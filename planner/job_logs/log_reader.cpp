@@ -11,7 +11,10 @@ namespace wt {
 std::string LogReader::where() const { return fmt::format("{}: line {}", file_.string(), line_ + 1); }
 
 void LogReader::goes_on_in_new_file() {
-  decide(true);
+  if (kind_ == Kind::unknown)
+    if (const JobLog head = log(/*losses=*/true); head.steps.empty())
+      places_ = head.places, head_.clear();  // nothing of a job yet
+  if (!head_.empty()) decide(true);
   line_ = 0;
   steps_.goes_on_in_new_file();
 }
@@ -80,8 +83,11 @@ void LogReader::bare(const std::string& text, bool cut) {
   ++places_;
   if (StepLines::ends(text)) ended_ = true;
   if (auto step = step_lines_.read(text, where(), places_)) {
-    step->place = places_, ended_ = false;
+    if (step->place == 0) step->place = places_;
+    ended_ = false;
     steps_.add(*step, where());
+  } else if (step_lines_.goes_on(places_)) {
+    ended_ = false;
   } else if (StepLines::looks_like_step(text) && ++odd_ == 1) {
     first_odd_ = line_ + 1;
   }
@@ -92,10 +98,7 @@ JobLog LogReader::log(bool losses) const {
   all.decide(true);
   if (all.kind_ == Kind::output) {
     if (losses && all.step_lines_.has_losses()) all.steps_.expect_starts();
-    for (LoggedStep step : all.step_lines_.end(ends_within_line_, losses)) {
-      step.place = step.place > 0 ? step.place : places_;  // a block whose end is not known
-      all.steps_.add(step, file_.string());
-    }
+    for (const LoggedStep& step : all.step_lines_.end(ends_within_line_, losses)) all.steps_.add(step, file_.string());
   }
   const bool metrics = all.kind_ == Kind::metrics;
   JobLog out =

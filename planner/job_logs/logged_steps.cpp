@@ -34,11 +34,19 @@ void time_by_clock(JobLog& log) {
     if (now.timed() || !now.clock_s || !before.clock_s || std::ranges::binary_search(log.starts, now.step)) continue;
     if (*now.clock_s > *before.clock_s) {
       now.step_s = (*now.clock_s - *before.clock_s) / as_double(now.step - before.step);
-    } else {
+    } else if (*now.clock_s < *before.clock_s) {
       log.starts.insert(std::ranges::upper_bound(log.starts, now.step), now.step);
       log.notes.push_back(fmt::format("At step {} the log's clock begins again: the job started again.", now.step));
     }
   }
+}
+
+void shorten(std::vector<std::string>& notes) {
+  constexpr std::size_t kMost = 20;
+  if (notes.size() <= kMost) return;
+  const std::size_t more = notes.size() - kMost;
+  notes.resize(kMost);
+  notes.push_back(fmt::format("And {} more.", more));
 }
 
 }  // namespace
@@ -51,11 +59,11 @@ void LoggedSteps::add(const LoggedStep& step, const std::string& where) {
   new_file_ = new_file_ && !announced_ && back;  // the last step's copies may follow in the new file
   const bool returns = returns_are_starts_ && step.step < last_;
   if (again && !announced_ && !returns && is_copy(known->second, step)) return merge(known->second, step);
+  while (!starts_.empty() && starts_.back() > step.step) starts_.pop_back();
   if (by_step_.empty() || back || announced_) starts_.push_back(step.step);
   if (back || announced_) started_again(where, step.step, back);
   // What came after this step was lost.
   by_step_.erase(by_step_.lower_bound(step.step), by_step_.end());
-  std::erase_if(starts_, [&](std::int64_t start) { return start > step.step; });
   by_step_[step.step] = step;
   last_ = step.step;
   announced_ = false;
@@ -66,9 +74,9 @@ JobLog LoggedSteps::log(JobTrainer trainer) const {
   out.trainer = trainer;
   for (const auto& [number, step] : by_step_) out.steps.push_back(step);
   out.starts = starts_;
-  std::ranges::sort(out.starts);
   out.notes = notes_;
   if (trainer == JobTrainer::hugging_face) time_by_clock(out);
+  shorten(out.notes);
   return out;
 }
 

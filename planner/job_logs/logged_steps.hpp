@@ -28,7 +28,7 @@ class LoggedSteps {
   void started_again(const std::string& where, std::int64_t step, bool back);
 
   std::map<std::int64_t, LoggedStep> by_step_;
-  std::vector<std::int64_t> starts_;
+  std::vector<std::int64_t> starts_;  ///< ascending
   std::vector<std::string> notes_;
   std::int64_t last_ = 0;
   int unexplained_ = 0;

@@ -189,7 +189,7 @@ MetricSteps::Table MetricSteps::csv(const std::filesystem::path& file) {
   for (const std::string& column : header) {
     const std::size_t dash = column.rfind(" - ");
     const std::string name = dash == std::string::npos ? column : column.substr(dash + 3);
-    if (metric_of(name) == nullptr) continue;
+    if (!knows(name)) continue;
     if (dash != std::string::npos) runs.insert(column.substr(0, dash));
     columns.push_back(column), names.push_back(name);
   }
@@ -205,15 +205,15 @@ MetricSteps::Table MetricSteps::csv(const std::filesystem::path& file) {
   out.broken = std::ssize(table.broken);
   for (const CsvRow& row : table.rows) {
     const std::string where = fmt::format("{}: line {}", file.string(), row.line);
-    LoggedStep step{.step = step_of_log(row.cells.back(), where)};
+    nlohmann::json object = nlohmann::json::object();
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string& cell = row.cells[i];
       if (cell.find(',') != std::string::npos)
         throw_usage("{}: {}: found a comma in a number, needs a point before decimals", where, names[i]);
-      if (!cell.empty()) take(step, names[i], number_or_nan_of_log(cell, where, names[i]), where);
+      if (!cell.empty()) object[names[i]] = number_or_nan_of_log(cell, where, names[i]);
     }
-    finish(step);
-    out.steps.emplace_back(row.line, step);
+    if (const std::string& step = row.cells.back(); !step.empty()) object[*step_column] = step_of_log(step, where);
+    if (const auto step = this->row(object, where)) out.steps.emplace_back(row.line, *step);
   }
   return out;
 }

@@ -3,6 +3,8 @@
 namespace wt {
 namespace {
 
+constexpr std::size_t kMostFields = 1'000'000;
+
 /// Takes it from the front. At most ten bytes.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   std::uint64_t out = 0;
@@ -50,6 +52,7 @@ std::optional<std::vector<ProtobufField>> protobuf_fields(std::string_view messa
       if ((*tag & 7) != 2) field.value = little_endian(field.bytes);
       message.remove_prefix(*size);
     }
+    if (out.size() == kMostFields) return std::nullopt;
     out.push_back(field);
   }
   return out;

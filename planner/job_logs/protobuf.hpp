@@ -18,7 +18,8 @@ struct ProtobufField {
   double as_float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(value)); }
 };
 
-/// None where the bytes are no message. Groups, which nobody writes any more, count as none.
+/// None where the bytes are no message, or one of more than a million fields. Groups, which nobody writes any more,
+/// count as none.
 std::optional<std::vector<ProtobufField>> protobuf_fields(std::string_view message);
 
 /// The bytes as a little-endian number; at most 8.

@@ -226,13 +226,13 @@ std::int64_t count_of_log(const std::string& digits, const std::string& where) {
 
 }  // namespace
 
-std::optional<LoggedStep> StepLines::composer(const std::string& line, const std::string& where) {
+std::optional<LoggedStep> StepLines::composer(const std::string& line, const std::string& where, std::int64_t place) {
   static const std::regex kHead(R"(^\s*(?:\[epoch=(\d+)(?:/\d+)?\])?\[(batch|token)=(\d+)(?:/(\d+))?\]:)");
   static const std::regex kMetric(R"(^\s*Train ([\w/-]+): )" + kNumber + R"(\s*$)");
   std::smatch m;
   if (line.find("]:") != std::string::npos && std::regex_search(line, m, kHead)) {
     of(JobTrainer::composer, where);
-    LoggedStep next{.step = step_of_log(m[3], where)};
+    LoggedStep next{.step = step_of_log(m[3], where), .place = place};
     if (m[1].matched && m[4].matched)  // batches of an epoch
       next.step += (count_of_log(m[1], where) - 1) * count_of_log(m[4], where);
     counts_tokens_ = m[2] == "token";
@@ -241,6 +241,7 @@ std::optional<LoggedStep> StepLines::composer(const std::string& line, const std
   if (!block_ || line.find("Train ") == std::string::npos || !std::regex_search(line, m, kMetric)) return std::nullopt;
   const std::string name = m[1];
   const double value = number_or_nan_of_log(m[2], where, name);
+  block_->place = place;
   if (name == "loss/train/total") block_->loss = value;
   if (name == "l2_norm/grad/global") block_->grad_norm = value;  // of its OptimizerMonitor
   if (name == "throughput/device/tokens_per_sec") block_->tokens_per_s_per_gpu = positive(value);
@@ -258,7 +259,15 @@ void StepLines::hugging_face(const std::string& line, const std::string& where, 
   std::smatch m;
   if (line.find("%|") == std::string::npos || !std::regex_search(line, m, kBar)) return;
   const auto part = [&](int i) { return m[i].matched ? std::stod(m[i]) : 0.0; };
-  bars_[step_of_log(m[2], where)].push_back({step_of_log(m[1], where), 3600 * part(3) + 60 * part(4) + part(5), place});
+  const Progress now{step_of_log(m[1], where), 3600 * part(3) + 60 * part(4) + part(5), place};
+  const std::int64_t all = step_of_log(m[2], where);
+  std::vector<Progress>& bar = bars_[all];
+  if (now.elapsed_s > longest_s_) longest_s_ = now.elapsed_s, training_ = all;
+  if (all == training_ && !bar.empty() && bar.back().step != now.step) last_sign_ = place;
+  // A bar that is drawn again says nothing, unless a loss was printed meanwhile.
+  const bool again = !bar.empty() && bar.back().step == now.step && bar.back().elapsed_s == now.elapsed_s &&
+                     (losses_.empty() || losses_.back().place < bar.back().place);
+  if (!again) bar.push_back(now);
 }
 
 void StepLines::printed_dict(const std::string& line, const std::string& where, std::int64_t place) {
@@ -277,15 +286,12 @@ void StepLines::printed_dict(const std::string& line, const std::string& where, 
     if (std::regex_match(key, kEvaluation)) evaluated_s_ += positive(number(*m)).value_or(0);
   }
   if (since_start_s) step.clock_s = *since_start_s - evaluated_s_;
-  if (step.loss) losses_.push_back(step);
+  if (step.loss) losses_.push_back(step), last_sign_ = place;
 }
 
 /// Bars of evaluation and of downloads have other totals. The bar of the training goes on while they come and go.
 const std::vector<StepLines::Progress>* StepLines::training_bar() const {
-  if (bars_.empty()) return nullptr;
-  return &std::ranges::max_element(bars_, {}, [](const auto& each) {
-            return std::ranges::max(each.second, {}, &Progress::elapsed_s).elapsed_s;
-          })->second;
+  return bars_.empty() ? nullptr : &bars_.at(training_);
 }
 
 namespace {
@@ -323,6 +329,7 @@ std::vector<std::optional<double>> StepLines::paces(const std::vector<Progress>&
 
 /// A loss is printed over the bar, which is drawn again behind it, at the same step; until then the loss waits. Losses
 /// that stand together without a bar between them came late: their steps are not known, and they count as 1, 2, 3.
+/// Those behind the end of the bar are left out, unless all are.
 std::vector<LoggedStep> StepLines::losses(const std::vector<Progress>* bar) {
   std::vector<LoggedStep> out = losses_;
   const auto pace = bar ? paces(*bar) : std::vector<std::optional<double>>();
@@ -330,6 +337,10 @@ std::vector<LoggedStep> StepLines::losses(const std::vector<Progress>* bar) {
   counts_losses_ = bar == nullptr;
   for (std::size_t i = 0; i < out.size() && !counts_losses_; ++i) {
     const auto now = std::ranges::upper_bound(*bar, out[i].place, {}, &Progress::place);
+    if (now == bar->end() && i > 0 && last < std::ssize(*bar)) {
+      out.resize(i);
+      break;
+    }
     counts_losses_ = now - bar->begin() == last;
     last = now - bar->begin();
     if (now == bar->end()) continue;
@@ -356,11 +367,11 @@ std::vector<LoggedStep> StepLines::end(bool cut, bool losses) {
 
 std::optional<LoggedStep> StepLines::read(const std::string& bare, const std::string& where, std::int64_t place) {
   using Reader = std::optional<LoggedStep> (StepLines::*)(const std::string&, const std::string&);
-  for (const Reader reader :
-       {&StepLines::torchtitan, &StepLines::megatron, &StepLines::nemo, &StepLines::automodel, &StepLines::composer})
+  for (const Reader reader : {&StepLines::torchtitan, &StepLines::megatron, &StepLines::nemo, &StepLines::automodel})
     if (auto step = (this->*reader)(bare, where)) return step;
-  hugging_face(bare, where, place);
-  return std::nullopt;
+  auto step = composer(bare, where, place);
+  if (!trainer_) hugging_face(bare, where, place);
+  return step;
 }
 
 bool StepLines::starts(const std::string& bare) {

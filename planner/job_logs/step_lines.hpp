@@ -17,7 +17,8 @@ std::vector<std::string> steps_of_line(const std::string& bare);
 /// Reads the lines of one log in order. A step may span several: Composer's blocks, Megatron-Bridge's pairs.
 class StepLines {
  public:
-  /// `where` is for errors. A step that is complete with this line. Throws Error{usage} for a number in another
+  /// `where` is for errors, `place` counts from 1. A step that is complete with this line; Composer's has the place of
+  /// its own last line. Throws Error{usage} for a number in another
   /// notation, and for a line of another trainer than the lines before.
   std::optional<LoggedStep> read(const std::string& bare, const std::string& where, std::int64_t place);
   /// What the end of the log completes: Composer's last block, unless the log was `cut` in it; where no trainer was
@@ -30,6 +31,8 @@ class StepLines {
   bool counts_tokens() const { return counts_tokens_; }
   /// Whether Hugging Face's Trainer printed losses.
   bool has_losses() const { return !losses_.empty(); }
+  /// Whether Hugging Face's Trainer printed a loss at this place, or its training's bar moved there.
+  bool goes_on(std::int64_t place) const { return last_sign_ == place; }
   /// Of end(): no progress bar says at which steps the losses were printed.
   bool counts_losses() const { return counts_losses_; }
   /// Whether the line says that the job starts, or starts again.
@@ -44,7 +47,7 @@ class StepLines {
   std::optional<LoggedStep> megatron(const std::string& line, const std::string& where);
   std::optional<LoggedStep> nemo(const std::string& line, const std::string& where);
   std::optional<LoggedStep> automodel(const std::string& line, const std::string& where);
-  std::optional<LoggedStep> composer(const std::string& line, const std::string& where);
+  std::optional<LoggedStep> composer(const std::string& line, const std::string& where, std::int64_t place);
   void hugging_face(const std::string& line, const std::string& where, std::int64_t place);
   /// The dict that Hugging Face's Trainer prints: a loss, or an evaluation.
   void printed_dict(const std::string& line, const std::string& where, std::int64_t place);
@@ -68,6 +71,9 @@ class StepLines {
   };
   std::vector<LoggedStep> losses_;                      ///< of Hugging Face's Trainer, whose steps are not known yet
   std::map<std::int64_t, std::vector<Progress>> bars_;  ///< by the number of all steps: other bars have other numbers
+  std::int64_t training_ = 0;                           ///< of `bars_`: ran longest
+  double longest_s_ = -1;
+  std::int64_t last_sign_ = 0;  ///< place of a loss, or where the training's bar moved
 };
 
 /// "6,400", "1.5e14": finite, digits with commas between thousands. Throws Error{usage} with `where` and `name`, and

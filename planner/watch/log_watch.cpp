@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
@@ -13,10 +14,13 @@
 namespace wt {
 namespace {
 
-/// When the file was last written to.
+/// When the file was last written to. Infinite where it is gone.
 double written_unix_s(const std::filesystem::path& file) {
   using std::chrono::duration, std::chrono::file_clock;
-  return duration<double>(file_clock::to_sys(std::filesystem::last_write_time(file)).time_since_epoch()).count();
+  std::error_code gone;
+  const auto written = std::filesystem::last_write_time(file, gone);
+  if (gone) return std::numeric_limits<double>::infinity();
+  return duration<double>(file_clock::to_sys(written).time_since_epoch()).count();
 }
 
 /// A log does not say why a job is slow or silent, so that the ladder leaves it to a human.

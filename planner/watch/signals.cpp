@@ -177,7 +177,8 @@ std::optional<WatchSignal> RunSignals::silence(const SignalRule& rule, std::size
   for (std::size_t i = steps - window; i < steps; ++i)
     if (points_[i].interval_s) usual.push_back(*points_[i].interval_s);
   const double reference = rule.of == WatchReference::value || usual.empty() ? 1 : median(usual);
-  const double limit = usual.empty() ? 10 * rule.least_s : std::max(rule.least_s, rule.factor * reference);
+  const bool unknown = steps == 0 || (usual.empty() && rule.of != WatchReference::value);
+  const double limit = unknown ? 10 * rule.least_s : std::max(rule.least_s, rule.factor * reference);
   if (silent_s <= limit) return {};
   const std::int64_t last = steps == 0 ? 0 : points_[steps - 1].step;
   return WatchSignal{rule.name, rule.metric, silent_s, reference, limit, last, last};

@@ -149,7 +149,8 @@ TEST_CASE("collectives that cannot be told apart are left out; ranks of a group 
       if (event["args"].contains("Process Group Ranks")) event["args"]["Process Group Ranks"] = {0, 1, 2};
   CHECK(ranks_of(lists).collectives == 2);
   for (json& document : without)
-    for (json& event : document["traceEvents"]) event["args"].erase("Process Group Ranks");
+    for (json& event : document["traceEvents"])
+      if (event.contains("args") && event["args"].is_object()) event["args"].erase("Process Group Ranks");
   CHECK_THAT(usage_error([&] { ranks_of(without); }), Contains("no collective that another"));
 }
 

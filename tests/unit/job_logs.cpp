@@ -136,6 +136,33 @@ TEST_CASE("metrics as JSON lines, and as Weights & Biases exports them") {
              Catch::Contains("columns of 2 runs"));
 }
 
+TEST_CASE("a CSV export is read by the rules of other metrics") {
+  const JobLog evaluated = read(
+      "train/global_step,r - train/loss,r - train/train_runtime,r - eval/runtime,r - train/train_loss\n"
+      "5,2.5,10,,\n10,2.4,20,,\n10,,,8,\n15,2.3,38,,\n,,,,\n15,,90,,2.4\n",
+      "export.csv");
+  REQUIRE(evaluated.steps.size() == 3);
+  CHECK(evaluated.steps[1].step_s == 2);
+  CHECK(evaluated.steps[2].step_s == 2);  // 38 s - 8 s of the evaluation - 20 s
+  CHECK(evaluated.notes.empty());
+  const JobLog before = read("Step,throughput,iteration-time,batch-size\n4,400.5,4.5,256\n", "export.csv");
+  CHECK((before.trainer == JobTrainer::megatron && before.steps.at(0).flops_per_gpu == Approx(400.5e12)));
+  CHECK(before.steps.at(0).global_batch == 256);
+}
+
+TEST_CASE("rows of the same second have no time, and are no new start; many notes are counted") {
+  const auto at = [](int step, int unix_s) {
+    return fmt::format("{{\"train/global_step\": {}, \"train/loss\": 2.5, \"_timestamp\": {}}}\n", step, unix_s);
+  };
+  const JobLog same = read(at(1, 10) + at(2, 12) + at(3, 12) + at(4, 13));
+  CHECK((same.starts == std::vector<std::int64_t>{1} && same.steps[1].step_s == 2 && !same.steps[2].step_s));
+  CHECK(same.steps[3].step_s == 1);
+  std::string again;
+  for (int i = 0; i < 30; ++i) again += at(1, 10) + at(2, 12);
+  const JobLog many = read(again);
+  CHECK((many.notes.size() == 21 && says(many, "And 9 more.")));
+}
+
 namespace {
 
 /// An entry of log_history, as transformers 4.57 writes it with include_num_input_tokens_seen.
@@ -298,6 +325,9 @@ TEST_CASE("an event file that is cut says so; a damaged one is refused") {
     CHECK_THAT(usage_error([&] { read(damaged); }), Catch::Contains("another checksum"));
   }
   CHECK_THAT(usage_error([&] { read(event_record(version_event(1))); }), Catch::Contains("found no step"));
+  std::string length("\x01\0\0\x04\0\0\0\0", 8);  // a byte more than 64 MiB
+  for (std::uint32_t sum = masked_crc32c(length), i = 0; i < 4; ++i) length += static_cast<char>(sum >> 8 * i & 0xff);
+  CHECK_THAT(usage_error([&] { read(titan_events(1) + length + "cut"); }), Catch::Contains("more than 64 MiB"));
   CHECK_THAT(usage_error([&] { read(event_record("\x0a\xff\xff\xff")); }), Catch::Contains("found no event"));
   CHECK_THAT(usage_error([&] { read(titan_events(2) + megatron_event()); }), Catch::Contains("beside metrics of"));
   CHECK_THAT(usage_error([&] { read(event_record(scalar_event(1, -4, "iteration-time", 4))); }),
@@ -500,6 +530,7 @@ TEST_CASE("metrics as JSON lines are followed, too; a table is refused, and what
   CHECK_THAT(usage_error([] { LogFollower("/nowhere/log").look(); }), Catch::Contains("needs the log of a job"));
   CHECK_THAT(usage_error([] { LogFollower("/dev/zero").look(); }), Catch::Contains("regular file"));
   Growing endless(std::string((std::size_t{64} << 20) + 1, 'x'));
+  CHECK_THAT(usage_error([&] { read_job_log(endless.file()); }), Catch::Contains("more than 64 MiB"));
   CHECK_THAT(usage_error([&] { LogFollower(endless.file()).look(); }), Catch::Contains("more than 64 MiB"));
 }
 
@@ -539,6 +570,56 @@ TEST_CASE("Hugging Face's losses get the steps of the bar that is drawn behind t
   log.add("{'train_runtime': '70.1', 'train_samples_per_second': '9'}\n");
   follower.look();
   CHECK(follower.log().ended);
+  log.add(" 50%|#   | 200/400 [01:40<05:15,  2.00it/s]\n100%|#| 20/20 [00:03<00:00]\n{'eval_loss': '2.5'}\n");
+  follower.look();
+  CHECK_FALSE(follower.log().ended);  // from step 140 to 200
+}
+
+TEST_CASE("a job of Hugging Face's Trainer that has ended goes on with its next loss, not with an evaluation") {
+  const std::string end = "{'train_runtime': '70.1', 'train_loss': '9'}\n";
+  Growing log(trainer_log(1, 400) + "\n" + end);
+  LogFollower follower(log.file());
+  follower.look();
+  CHECK(follower.log().ended);
+  log.add("100%|#   | 400/400 [03:20<00:00,  2.00it/s]\n 50%|#| 10/20 [00:03<00:03]\n100%|#| 20/20 [00:06<00:00]\n");
+  follower.look();
+  CHECK(follower.log().ended);
+  log.add("{'loss': 2.5, 'grad_norm': 1}\n");
+  follower.look();
+  CHECK_FALSE(follower.log().ended);
+  log.add(end);
+  follower.look();
+  CHECK(follower.log().ended);
+}
+
+TEST_CASE("losses behind the last bar wait, and leave the others their steps") {
+  Growing log(trainer_log(1, 199) + "\n{'loss': 2.5}\n{'loss': 2.4}\n");
+  LogFollower follower(log.file());
+  follower.look();
+  CHECK(steps_of(follower) == Steps{20, 40, 60, 80, 100, 120, 140, 160, 180});
+  CHECK_FALSE(says(follower.log(), "counted in logged losses"));
+}
+
+TEST_CASE("Composer's last block has the place of its own last line, whatever follows") {
+  Growing log("[batch=11/50]:\n\t Train loss/train/total: 3.25\n[batch=12/50]:\n\t Train loss/train/total: 3.0\n");
+  LogFollower follower(log.file());
+  for (int look = 0; look < 3; ++look) {
+    follower.look();
+    const JobLog read = follower.log();
+    REQUIRE(read.steps.size() == 2);
+    CHECK((read.steps[0].place == 2 && read.steps[1].place == 4 && read.places == 4 + look));
+    log.add("a warning\n");
+  }
+}
+
+TEST_CASE("a log that is replaced before it says anything may become one of metrics") {
+  Growing log("");
+  LogFollower follower(log.file());
+  follower.look();
+  log.rotate("{\"step\": 1, \"tps\": 900.5}\n");
+  follower.look();
+  CHECK(steps_of(follower) == Steps{1});
+  CHECK(follower.log().trainer == JobTrainer::automodel);
 }
 
 TEST_CASE("losses of Hugging Face's Trainer with seconds since the start are timed by these while they are followed") {

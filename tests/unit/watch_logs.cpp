@@ -182,6 +182,20 @@ TEST_CASE("silence of a log: ten usual distances of its lines, by their clock; a
   CHECK(site.decisions.back()["why"] == "the run has ended");
 }
 
+TEST_CASE("silence by a value of its own needs no usual distance of lines") {
+  WatchRules rules = read_watch_rules("default");
+  std::erase_if(rules.signals, [](const SignalRule& rule) { return rule.metric != WatchedMetric::silence; });
+  REQUIRE(rules.signals.size() == 1);
+  rules.signals[0].of = WatchReference::value, rules.signals[0].factor = 300, rules.signals[0].least_s = 60;
+  const auto fires = [&](double silent_s) {
+    const WatchedLog log{.lines = {{.step = 1, .unix_s = 0}}, .now_unix_s = silent_s, .last_sign_unix_s = 0};
+    return !RunSignals(log, rules).now().empty();
+  };
+  CHECK((fires(301) && !fires(299)));
+  rules.signals[0].of = WatchReference::recent;
+  CHECK((fires(601) && !fires(599)));
+}
+
 TEST_CASE("a restart of the job is said; what was lost goes, with its signal") {
   LogSite site(titan_log(10, 1000, 2.5) + titan_log(1010, 1050, 4));
   site.now = 1;

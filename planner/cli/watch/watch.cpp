@@ -11,6 +11,7 @@
 #include "bench/health/dcgm.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/standard_error.hpp"
 #include "configs/base/statistics.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
@@ -65,8 +66,7 @@ void check_log(const Options& o, const std::string& log) {
   if (o.hooks.empty()) return;
   read_tell_hook(o.hooks);  // a wrong file is an error without --act, too
   if (o.act)
-    fmt::print(
-        stderr,
+    print_error(
         "{}: of the hooks only tell is run. save, stop, sweep, cordon, uncordon and start are not run for a log: "
         "it does not say whether the job still runs, on which nodes, and which checkpoints it has\n",
         log);
@@ -102,13 +102,13 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
   }
   if (planned) out.baseline = {planned->step_s, planned->mfu, planned->tokens_per_s};
   out.ask = [](const LossQuestion& question) { return LossFigures{.slow_factor = question.slow_factor}; };
-  if (planned) out.ask = planner_of(o.plan, run, [](const std::string& said) { fmt::print(stderr, "{}\n", said); });
+  if (planned) out.ask = planner_of(o.plan, run, [](const std::string& said) { print_error("{}\n", said); });
   out.utilisation = [file = o.dcgm]() -> std::optional<double> {
     if (file.empty()) return {};
     try {
       return utilisation_in(file);
     } catch (const Error& e) {  // a dead exporter makes utilisation unknown
-      fmt::print(stderr, "{}\n", e.what());
+      print_error("{}\n", e.what());
       return {};
     }
   };
@@ -122,7 +122,7 @@ LogWatchOptions options_of_log(const Options& o, const std::string& log) {
   out.decisions = o.decisions.empty() ? log + ".decisions.jsonl" : o.decisions;
   out.clock = [] { return clock_s(CLOCK_REALTIME); };
   out.on_decision = decision_printer(o, log);
-  out.said = [log](const std::string& what) { fmt::print(stderr, "{}: {}\n", log, what); };
+  out.said = [log](const std::string& what) { print_error("{}: {}\n", log, what); };
   return out;
 }
 
@@ -134,7 +134,7 @@ bool look_at(std::vector<std::unique_ptr<LogWatch>>& logs) {
       goes_on = log->look() || goes_on;
       return false;
     } catch (const std::exception& e) {
-      fmt::print(stderr, "{}\n", e.what());
+      print_error("{}\n", e.what());
       return true;
     }
   });
@@ -149,7 +149,7 @@ bool look_at(std::vector<std::unique_ptr<RunWatch>>& watches, bool once) {
       goes_on = watch->look() || goes_on;
     } catch (const std::exception& e) {
       if (once) throw;
-      fmt::print(stderr, "{}: {}\n", watch->folder().string(), e.what());
+      print_error("{}: {}\n", watch->folder().string(), e.what());
       goes_on = true;
     }
   }
@@ -160,14 +160,13 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
   const std::int64_t window = read_watch_rules(o.rules).window;
   const auto observed = observe_run(seen, watch.folder(), static_cast<std::size_t>(window));
   if (!observed) {
-    fmt::print(stderr, "{}: {}, a comparison with the plan needs {}\n", watch.folder().string(),
-               counted(seen.steps.size(), "step"), window);
+    print_error("{}: {}, a comparison with the plan needs {}\n", watch.folder().string(),
+                counted(seen.steps.size(), "step"), window);
     return;
   }
   if (const auto file = watch.folder() / kRunFile; std::filesystem::exists(file))
     if (const std::int64_t ranks = read_run(file).layout.world(); ranks != planned.gpus)
-      fmt::print(stderr, "{}: runs on {} ranks, and the plan is for {} GPUs\n", watch.folder().string(), ranks,
-                 planned.gpus);
+      print_error("{}: runs on {} ranks, and the plan is for {} GPUs\n", watch.folder().string(), ranks, planned.gpus);
   const PlanDrift drift = plan_drift(planned, *observed);
   if (o.json)
     fmt::print("{}\n", nlohmann::json{{"schema", "windtunnel.drift/1"}, {"drift", to_json(drift)}}.dump());
@@ -220,7 +219,7 @@ void put_result(const Options& o, const LogWatch& watch) {
 void warn_of_too_few_checkpoints(const std::string& run, const std::string& rules_file) {
   const WatchRules rules = read_watch_rules(rules_file);
   if (std::ranges::none_of(rules.signals, is_loss_metric, &SignalRule::metric)) return;
-  if (const std::string why = too_few_checkpoints(run, rules.rollback); !why.empty()) fmt::print(stderr, "{}\n", why);
+  if (const std::string why = too_few_checkpoints(run, rules.rollback); !why.empty()) print_error("{}\n", why);
 }
 
 void watch(const Options& o) {
