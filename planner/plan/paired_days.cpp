@@ -16,7 +16,7 @@ std::vector<double> ratio_factors(const PlanInputs& of, const Plan& plan, const 
   const std::size_t runs = std::min(plan.cost.draws.size(), than.cost.draws.size());
   constexpr double kSame = 1e-3;
   if (a.gpus == b.gpus && a.cluster.gpu_name == b.cluster.gpu_name &&
-      std::abs(std::log(plan.step.step_s / than.step.step_s)) < kSame)
+      std::abs(plan.step.step_s - than.step.step_s) <= kSame * than.step.step_s)
     return std::vector<double>(runs, 1.0);  // they share the model's error
   std::vector<double> out = stratified_normals(static_cast<std::int64_t>(runs), seed);
   for (double& each : out) each = std::exp(kRatioError * each);

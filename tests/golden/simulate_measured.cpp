@@ -46,7 +46,8 @@ TEST_CASE("the report says what was measured, and bad files are refused") {
   const TempDirectory folder;
   const std::string file = (folder / "measured.yaml").string(),
                     command = "simulate llama3-8b-128-h100 --cluster hgx-h100 --measured " + file;
-  std::ofstream(file) << "steps:\n- {run: llama3-8b-128-h100, cluster: hgx-h100, tokens_per_s_per_gpu: 6514, reserved: 60GiB}\n";
+  std::ofstream(file)
+      << "steps:\n- {run: llama3-8b-128-h100, cluster: hgx-h100, tokens_per_s_per_gpu: 6514, reserved: 60GiB}\n";
   const auto [status, text] = windtunnel(command);
   CHECK(status == 0);
   CHECK(text.find("Your measured steps") != std::string::npos);

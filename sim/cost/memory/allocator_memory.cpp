@@ -37,7 +37,7 @@ MemoryConstants most_likely(const MemoryConstants& before, const std::vector<Mea
     for (Eigen::Index i = 0; i < rows; ++i) {
       const MeasuredPeak& peak = peaks[static_cast<std::size_t>(i)];
       const double bytes = std::max(now.bytes(peak.live), 0.1 * peak.bytes);
-      by.row(i) << now.fragmentation * peak.live.dynamic / bytes, now.workspace_bytes > 0 ? kGiB / bytes : 0;
+      by.row(i) << now.fragmentation * peak.live.dynamic / bytes, kGiB / bytes;
       values[i] = std::log(peak.bytes / bytes) + by.row(i).dot(logs);
     }
     logs = normal_posterior(spreads, by, values, kPeakSpread).mean;
