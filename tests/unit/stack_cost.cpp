@@ -1,5 +1,8 @@
 // Times from published measurements alone: no faster than the hardware, growing with size, scaled by data sheets.
 #include "sim/cost/stacks/stack_cost.hpp"
+#include "configs/files/data_sheet.hpp"
+#include "sim/cost/published_constants.hpp"
+#include "sim/cost/stacks/step_constants.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -369,4 +372,23 @@ TEST_CASE("the host's copies and updates take their bytes over the rates of its 
   const TimeBasis basis =
       cost("hgx-h100", "torchtitan").explain(make_item(Kernel::host_copy, Pass::forward, Precision::fp32, {1, 0}), 0);
   CHECK_THAT(basis.source, Contains("assumed"));
+}
+
+TEST_CASE("kernels of a new design reach less of its data sheet; a variant of a measured one computes like it") {
+  DataSheet variant = *built_in_data_sheet("H100-SXM"), next = variant;
+  variant.name = "a variant with more memory bandwidth", variant.memory_Bps *= 1.5;
+  next.name = "a next design", next.flops *= 2;
+  const StepModel& steps = PublishedConstants::get().steps;
+  const auto constant = [&](const StepTraits& traits, StepConstant of) { return steps.constants(traits)[of]; };
+  const StackSpec stack = read_stack("torchtitan");
+  const StepTraits known = traits_of(stack, "H100-SXM"), alike = traits_of(stack, know_data_sheet(variant)),
+                   fresh = traits_of(stack, know_data_sheet(next));
+  REQUIRE((!known.by_data_sheet && alike.by_data_sheet && fresh.by_data_sheet));
+  StepTraits measured = fresh;
+  measured.by_data_sheet = false;
+  for (const StepConstant kernel : {StepConstant::products, StepConstant::attention, StepConstant::memory}) {
+    CHECK(constant(alike, kernel) == constant(known, kernel));
+    CHECK(constant(fresh, kernel) > 1.2 * constant(measured, kernel));
+  }
+  CHECK(constant(fresh, StepConstant::network) == constant(measured, StepConstant::network));
 }

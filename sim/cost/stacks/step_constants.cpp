@@ -16,8 +16,8 @@ constexpr std::array<const char*, kStepConstants> kNames = {
     "host_power", "gather_power", "network",  "tensor",    "exchange", "once_exchange",
     "routing_s",  "without_wait", "replicas", "optimizer", "step_s",   "pipelined_tensor_s"};
 
-/// Kernels of a GPU that nobody has measured reach less of its data sheet than those of the GPU that it is like.
-/// Chosen so that `validate runs --as-data-sheet H100-SXM=A100` has no bias; B200 and GB200 had no part in it.
+/// Kernels of a GPU whose design nobody has measured reach less of its data sheet than those of the GPU that it is
+/// like. Chosen so that `validate runs --as-data-sheet H100-SXM=A100` has no bias; B200 and GB200 had no part in it.
 constexpr double kFirstKernels = 1.35;
 
 /// GPUs of one design that differ only in their memory (H100, H200, GH200) compute alike.
@@ -77,7 +77,7 @@ StepConstants StepModel::constants(const StepTraits& traits) const {
   }
   if (const auto gpu = chips_.find(traits.chip); gpu != chips_.end())
     logs[static_cast<std::size_t>(StepConstant::products)] += gpu->second;
-  if (traits.by_data_sheet)
+  else if (traits.by_data_sheet)
     for (const StepConstant kernel : {StepConstant::products, StepConstant::attention, StepConstant::memory})
       logs[static_cast<std::size_t>(kernel)] += std::log(kFirstKernels);
   StepConstants out;
