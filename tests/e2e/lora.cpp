@@ -238,7 +238,7 @@ TEST_CASE("every rank did what its step program says, and held what it says") {
     check_issued_ops(run);
     const double step = step_memory_error(run), highest = highest_memory_error(run);
     INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute)
-                           << ": typical step " << 100 * step << " %, highest " << 100 * highest << " %");
+                           << ": step " << 100 * step << " %, highest " << 100 * highest << " %");
     CHECK(std::abs(step) <= 0.02);
     CHECK(std::abs(highest) <= 0.03);
   }

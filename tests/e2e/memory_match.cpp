@@ -11,11 +11,11 @@ using namespace wt::test;
 
 namespace {
 
-/// Of the typical step of rank 0, and of the highest peak of any rank. These runs peak at 10 to 20 MB.
+/// Of the step of rank 0, and of the highest peak of any rank. These runs peak at 10 to 20 MB.
 void check_peak(const RunSpec& run) {
   const double step = step_memory_error(run), highest = highest_memory_error(run);
   INFO(run.layout.name() << ", " << to_string(run.precision) << ", recompute " << to_string(run.layout.recompute)
-                         << ": typical step " << 100 * step << " %, highest " << 100 * highest << " %");
+                         << ": step " << 100 * step << " %, highest " << 100 * highest << " %");
   CHECK(std::abs(step) <= kMemoryStep);
   CHECK(std::abs(highest) <= kMemoryHighest);
 }
@@ -91,7 +91,7 @@ TEST_CASE("where rows are dropped, as many of a rank's own rows as capacities al
   RunSpec run = with_layout(short_run(), 1, 2, 2);
   run.steps = 5, run.model.router.capacity_factor = 1;
   const double step = step_memory_error(run), highest = highest_memory_error(run);
-  INFO("typical step " << 100 * step << " %, highest " << 100 * highest << " %");
+  INFO("step " << 100 * step << " %, highest " << 100 * highest << " %");
   CHECK((step >= -kMemoryStep && step <= 0.05));
   CHECK((highest >= -kMemoryHighest && highest <= 0.05));
 }

@@ -56,7 +56,7 @@ TEST_CASE("in bf16 neither") {
 TEST_CASE("the replayed peak of every policy is the measured one, and below that without recompute") {
   for (const RunSpec& run : some_of(policy_runs())) {
     const double step = step_memory_error(run), highest = highest_memory_error(run);
-    INFO(run.layout.name() << ", " << to_string(run.layout.recompute) << ": typical step " << 100 * step
+    INFO(run.layout.name() << ", " << to_string(run.layout.recompute) << ": step " << 100 * step
                            << " %, highest " << 100 * highest << " %");
     CHECK(step >= -0.02);
     CHECK(step <= 0.03);
@@ -79,7 +79,7 @@ TEST_CASE("activations on the host change no bit of what is trained, and the dev
     there.layout.offload_activations = true;
     const double step = step_memory_error(there), highest = highest_memory_error(there);
     INFO(there.layout.name() << ", " << to_string(there.precision) << ", " << to_string(there.layout.recompute)
-                             << ": typical step " << 100 * step << " %, highest " << 100 * highest << " %");
+                             << ": step " << 100 * step << " %, highest " << 100 * highest << " %");
     CHECK(steps_of(trained(there)) == steps_of(trained(here)));
     CHECK(std::abs(step) <= 0.02);
     CHECK(std::abs(highest) <= 0.10);
