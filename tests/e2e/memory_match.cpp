@@ -1,6 +1,7 @@
 // The memory replay of the step program against what the trainer's allocator counted, with the run's own routing.
 #include <catch2/catch.hpp>
 
+#include "configs/base/statistics.hpp"
 #include "configs/files/memory_facts.hpp"
 #include "tests/fixtures/families.hpp"
 #include "tests/fixtures/replayed_memory.hpp"
