@@ -90,7 +90,7 @@ class Machine {
     into->items.insert(into->items.end(), items.begin(), items.end());
     items_ += items.size();
   }
-  void make(std::vector<const PickleValue*> items, PickleValue::Kind kind) {
+  void make(const std::vector<const PickleValue*>& items, PickleValue::Kind kind) {
     push(kind);
     add(items, kind);
   }

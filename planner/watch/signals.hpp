@@ -30,7 +30,6 @@ struct WatchSignal {
   std::int64_t first_step = 0, last_step = 0;  ///< of the unbroken row of bad steps
 };
 
-std::optional<double> value_of(const WatchedLine& line, WatchedMetric metric);
 /// A value of a metric, with its unit.
 std::string value_text(double value, WatchedMetric metric);
 /// "loss is 4.1 since step 31, before it was 2.5"; memory and times with their units.

@@ -23,7 +23,7 @@ struct Options {
 /// A folder written by windtunnel plan -o contains the run file.
 std::filesystem::path run_file_of(const std::string& plan) {
   if (!std::filesystem::is_directory(plan)) return find_config("runs", plan);
-  const std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";
+  std::filesystem::path file = std::filesystem::path(plan) / "plan.yaml";
   if (!std::filesystem::exists(file))
     throw_usage("{}: found a folder without plan.yaml, needs what windtunnel plan -o wrote, or a run file", plan);
   return file;

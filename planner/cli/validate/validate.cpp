@@ -174,7 +174,7 @@ Validation anchored(const Options& o, const std::string& subject, const std::str
               counted(o.anchors, "other run")),
           .baseline = baseline,
           .rows = std::move(judged.with),
-          .unit = unit,
+          .unit = std::move(unit),
           .apart = {{"without_anchors", "The same rows with no run of their origin known", std::move(judged.without)}},
           .every_row = o.rows};
 }

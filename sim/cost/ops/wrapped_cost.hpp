@@ -34,7 +34,7 @@ class WrappedCost : public OpCost {
   }
   CollectiveEstimate row_exchange(CollectiveEstimate estimate, Dispatcher dispatcher, double row_bytes,
                                   std::int64_t nodes) const final {
-    return cost_.row_exchange(std::move(estimate), dispatcher, row_bytes, nodes);
+    return cost_.row_exchange(estimate, dispatcher, row_bytes, nodes);
   }
   double launch_s(const Op& op, const Layout& layout) const final { return cost_.launch_s(op, layout); }
   double issued_s(double gpu_s, double launch_s) const final { return cost_.issued_s(gpu_s, launch_s); }
