@@ -52,6 +52,10 @@ json parse_json(const std::string& text, const std::string& origin) {
   }
 }
 
+json parse_python_json(const std::string& text, const std::string& origin) {
+  return parse_json(without_python_numbers(text), origin);
+}
+
 json read_json(const std::filesystem::path& file) { return parse_json(read_file(file, "a JSON file"), file.string()); }
 
 std::string differing_keys(const nlohmann::json& found, const nlohmann::json& needed) {

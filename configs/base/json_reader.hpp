@@ -14,6 +14,8 @@ namespace wt {
 nlohmann::json read_json(const std::filesystem::path& file);
 /// The same from memory; `origin` stands for the file's name in errors.
 nlohmann::json parse_json(const std::string& text, const std::string& origin);
+/// The same of a file that Python's json wrote: NaN, Infinity and -Infinity, which JSON does not have, become words.
+nlohmann::json parse_python_json(const std::string& text, const std::string& origin);
 
 /// The differences between two documents, by key: "/ffn: found 512, needs 256; /tied: found nothing, needs true".
 std::string differing_keys(const nlohmann::json& found, const nlohmann::json& needed);

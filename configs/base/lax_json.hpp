@@ -1,4 +1,4 @@
-// JSON that other programs wrote and parse_json would refuse: a key may stand twice.
+// JSON that other programs wrote and parse_json would refuse: a key may stand twice, and numbers may be Python's.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,6 +11,9 @@ inline constexpr int kDeepestJson = 200;
 
 /// Whether brackets outside strings nest deeper than kDeepestJson. One pass; accepts any text.
 bool too_deep(std::string_view json);
+
+/// NaN, Infinity and -Infinity outside strings as strings: Python's json module writes these words, and they are no JSON.
+std::string without_python_numbers(std::string_view text);
 
 /// A discarded value where the text is no JSON or too deep.
 nlohmann::json lax_json(std::string_view text);

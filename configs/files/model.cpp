@@ -1,27 +1,34 @@
 #include "configs/files/model.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/error.hpp"
 #include "configs/base/lookup.hpp"
+#include "configs/base/nearest.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/hub_models.hpp"
 #include "configs/files/limits.hpp"
 
 namespace wt {
 
 std::int64_t ModelSpec::attention_parameters() const {
-  const std::int64_t output = heads * v_head_dim() * d_model;
-  if (!attention.mla.on())
-    return d_model * head_dim * ((attention.output_gate ? 2 : 1) * heads + 2 * kv_heads) + output;
   const MlaSpec& a = attention.mla;
-  const std::int64_t queries = heads * head_dim;
+  const std::int64_t values = heads * v_head_dim();
+  const std::int64_t output =
+      attention.out_rank > 0 ? attention.out_rank * (values + attention.out_groups * d_model) : values * d_model;
+  const std::int64_t queries = (attention.output_gate ? 2 : 1) * heads * head_dim;
   const std::int64_t q = a.q_lora_rank > 0 ? a.q_lora_rank * (d_model + queries) : d_model * queries;
-  const std::int64_t kv =
-      d_model * (a.kv_lora_rank + a.qk_rope_head_dim) + a.kv_lora_rank * heads * (a.qk_nope_head_dim + a.v_head_dim);
-  return q + kv + output;
+  const std::int64_t kv = a.on() ? d_model * (a.kv_lora_rank + a.qk_rope_head_dim) +
+                                       a.kv_lora_rank * heads * (a.qk_nope_head_dim + a.v_head_dim)
+                                 : d_model * kv_heads * head_dim * (attention.shared_kv ? 1 : 2);
+  const std::int64_t index = attention.indexer.projections(a.q_lora_rank > 0 ? a.q_lora_rank : d_model, d_model);
+  return q + kv + output + index;
 }
 
 std::int64_t ModelSpec::qkv_biases() const {
@@ -41,17 +48,18 @@ double ModelSpec::softmax_scale() const {
 std::int64_t ModelSpec::dense_parameters(std::int64_t layer) const {
   using enum AttentionSpec::QkNorm;
   const bool one_norm = attention.parallel == AttentionSpec::Parallel::one_norm || !feeds_forward(layer);
-  const std::int64_t norms = (one_norm ? 1 : 2) * norm_parameters();
+  const std::int64_t norms = (one_norm ? 1 : 2) * (norm_placement == NormPlacement::both ? 2 : 1) * norm_parameters();
   const std::int64_t qk_gains = attention.qk_norm == head   ? 2 * head_dim
                                 : attention.qk_norm == full ? (heads + kv_heads) * head_dim
                                                             : 0;
   const std::int64_t qk_norm = attention.qk_layernorm && norm_bias ? 2 * qk_gains : qk_gains;
   const std::int64_t latent_norms = attention.mla.kv_lora_rank + attention.mla.q_lora_rank;
-  const std::int64_t router = moe(layer) ? d_model * experts + (ffn_bias ? experts : 0) : 0;
+  const std::int64_t router = moe(layer) ? d_model * (experts + 2 * moe_latent) + (ffn_bias ? experts : 0) : 0;
+  const std::int64_t index_norm = attention.indexer.on() ? 2 * attention.indexer.head_dim : 0;
   const std::int64_t module = mtp(layer) ? 2 * d_model * d_model + 3 * norm_parameters() : 0;
   const std::int64_t beside_projections =
       linear_mixer(layer) ? linear.other_parameters()
-                          : attention_biases() + (attention.sinks ? heads : 0) + qk_norm + latent_norms;
+                          : attention_biases() + (attention.sinks ? heads : 0) + qk_norm + latent_norms + index_norm;
   return mixer_projections(layer) + beside_projections + norms + router + ffn_parameters(ffn_width(layer)) + module;
 }
 std::int64_t ModelSpec::ffn_parameters(std::int64_t width) const {
@@ -63,7 +71,9 @@ std::int64_t ModelSpec::moe_layers_before(std::int64_t end) const {
   for (std::int64_t layer = 0; layer < end; ++layer) count += moe(layer) ? 1 : 0;
   return count;
 }
-std::int64_t ModelSpec::expert_parameters() const { return ffn_parameters(ffn); }
+std::int64_t ModelSpec::expert_parameters() const {
+  return expert_width() * (ffn_rows(ffn) + ffn) + (ffn_bias ? ffn_rows(ffn) + expert_width() : 0);
+}
 std::int64_t ModelSpec::embedding_parameters() const { return tied ? 0 : (vocab + learned_positions) * d_model; }
 std::int64_t ModelSpec::head_parameters() const {
   return (vocab + (tied ? learned_positions : 0)) * d_model + norm_parameters();
@@ -82,14 +92,19 @@ std::int64_t ModelSpec::active_parameters() const {
 double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
   const AttentionSpec& a = attention;
   const double length = static_cast<double>(seq);
-  if (seq == 0 || !local_attention(layer) || std::max(a.window, a.chunk) >= seq) return length / 2;
-  const double w = static_cast<double>(std::max(a.window, a.chunk));
-  return a.window > 0 ? w - w * w / (2 * length) : w / 2;
+  const std::int64_t chosen = attention.indexer.top_keys, limit = std::max(a.window, a.chunk);
+  if (seq > 0 && local_attention(layer) && limit < seq) {
+    const double w = static_cast<double>(limit);
+    return a.window > 0 ? w - w * w / (2 * length) : w / 2;
+  }
+  if (chosen == 0 || chosen >= seq) return length / 2;
+  const double best = static_cast<double>(chosen);
+  return best - best * best / (2 * length);
 }
 
 std::int64_t ModelSpec::product_weights() const {
   std::int64_t weights =
-      (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * experts + top_k * d_model * (ffn_rows(ffn) + ffn));
+      (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * (experts + 2 * moe_latent) + top_k * expert_width() * (ffn_rows(ffn) + ffn));
   for (std::int64_t layer = 0; layer < blocks(); ++layer)
     weights += mixer_projections(layer) + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
                (mtp(layer) ? 2 * d_model * d_model : 0);
@@ -97,20 +112,27 @@ std::int64_t ModelSpec::product_weights() const {
 }
 
 double ModelSpec::flops_per_token(std::int64_t seq) const {
-  double keys = 0, linear_flops = 0;
+  double keys = 0, scored = 0, linear_flops = 0;
   for (std::int64_t layer = 0; layer < blocks(); ++layer)
     if (linear_mixer(layer))
       linear_flops += 3.0 * static_cast<double>(linear.flops());
     else
-      keys += mean_keys(layer, seq);
+      keys += mean_keys(layer, seq), scored += attention.indexer.on() ? static_cast<double>(seq) / 2 : 0;
   return 6.0 * static_cast<double>(product_weights()) +
-         6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys + linear_flops;
+         6.0 * static_cast<double>(heads * (head_dim + v_head_dim())) * keys +
+         6.0 * static_cast<double>(attention.indexer.heads * attention.indexer.head_dim) * scored + linear_flops;
 }
 
 std::vector<std::string> ModelSpec::untrainable() const {
   std::vector<std::string> out = simulated_only;
   if (linear.on()) out.emplace_back("linear_config");
   if (attention.output_gate) out.emplace_back("attention_output_gate");
+  if (attention.indexer.on()) out.emplace_back("index_topk");
+  if (attention.out_rank > 0) out.emplace_back("o_lora_rank");
+  if (attention.shared_kv) out.emplace_back("shared_kv");
+  if (!attention.mla.on() && attention.mla.q_lora_rank > 0) out.emplace_back("q_lora_rank without kv_lora_rank");
+  if (norm_placement != NormPlacement::before) out.emplace_back("norm_placement");
+  if (moe_latent > 0) out.emplace_back("moe_latent_size");
   if (!ffn_layers.repeats.empty()) out.emplace_back("ffn_layers");
   if (router.padded) out.emplace_back("moe_pad_expert_input_to_capacity");
   return out;
@@ -194,8 +216,24 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   }
   if (attention.parallel != AttentionSpec::Parallel::none && (linear.on() || !ffn_layers.repeats.empty()))
     throw_usage("{}: parallel_attn: found true with linear_config or ffn_layers; leave these out", where);
-  if (attention.output_gate && attention.mla.on())
-    throw_usage("{}: attention_output_gate: found true with kv_lora_rank (latent attention); leave it out", where);
+  if (attention.mla.on() && (attention.output_gate || attention.shared_kv))
+    throw_usage("{}: {}: found true with kv_lora_rank (latent attention); leave it out", where,
+                attention.output_gate ? "attention_output_gate" : "shared_kv");
+  if (attention.parallel != AttentionSpec::Parallel::none && norm_placement != NormPlacement::before)
+    throw_usage("{}: norm_placement: found after or both with parallel_attn; leave one of them out", where);
+  if (attention.indexer.on()) {
+    positive("index_topk", attention.indexer.top_keys, limits::kSequence);
+    positive("index_n_heads", attention.indexer.heads, limits::kHeads);
+    positive("index_head_dim", attention.indexer.head_dim);
+    if (attention.any_local() || attention.indexer.head_dim % 2 != 0)
+      throw_usage("{}: {}: found with {}, needs layers without windows and an even index_head_dim", where,
+                  name("index_topk"), attention.any_local() ? "sliding_window" : "an odd index_head_dim");
+  }
+  whole("o_lora_rank", attention.out_rank, 0, limits::kWidth), positive("o_groups", attention.out_groups);
+  if (attention.out_rank > 0 && heads % attention.out_groups != 0)
+    throw_usage("{}: {}: found {}, needs a divisor of {} = {}", where, name("o_groups"), attention.out_groups,
+                name("n_heads"), heads);
+  whole("moe_latent_size", moe_latent, 0, limits::kWidth);
   whole("max_seq_len", learned_positions, 0, limits::kSequence);
   if (learned_positions > 0 && (attention.alibi || attention.rope_scaling.on() || mtp_layers > 0))
     throw_usage("{}: {}: found true with {}; leave one of them out", where, name("learned_pos_emb"),
@@ -211,7 +249,7 @@ void ModelSpec::check(const std::string& where, const std::map<std::string, std:
   whole("q_lora_rank", attention.mla.q_lora_rank, 0, limits::kWidth);
   check_parameters(*this, where);
   if (experts == 0) {
-    if (top_k != 0 || dense_layers != 0 || shared_ffn != 0)
+    if (top_k != 0 || dense_layers != 0 || shared_ffn != 0 || moe_latent != 0)
       throw_usage("{}: {}: found 0 with {}, {} or shared experts; needs experts", where, name("moe_num_experts"),
                   name("moe_top_k"), name("first_k_dense"));
     return;
@@ -249,7 +287,30 @@ std::filesystem::path model_file(const std::string& name_or_file) {
                                               : find_config("models", name_or_file);
 }
 
+std::string model_repository(const std::string& name) {
+  std::error_code none;
+  if (std::filesystem::exists(name, none)) return "";
+  const std::vector<std::string> presets = preset_names("models");
+  if (std::ranges::find(presets, name) != presets.end()) return "";
+  const std::string repository = hub_repository(name);
+  if (!repository.empty() || name.empty()) return repository;
+  std::vector<std::string> known = presets;
+  for (const std::string& each : hub_repositories())
+    known.push_back(name.find('/') == name.npos ? each.substr(each.rfind('/') + 1) : each);
+  throw_usage(
+      "'{}' is neither a file, a preset of configs/models, nor a repository whose shape ships in "
+      "configs/hub/models.json{}; presets: {}; for another model give its config.json",
+      shortened(name), did_you_mean(name, known), fmt::join(presets, ", "));
+}
+
 ModelSpec read_model(const std::string& name_or_file) {
+  if (const std::string repository = model_repository(name_or_file); !repository.empty()) {
+    const nlohmann::json& config = hub_config(repository);
+    if (config.contains("preset")) return read_model(config.at("preset").get<std::string>());
+    ModelSpec model = model_from_hugging_face(config, "configs/hub/models.json: " + repository);
+    model.name = repository.substr(repository.rfind('/') + 1);
+    return model;
+  }
   const std::filesystem::path file = model_file(name_or_file);
   if (file.extension() == ".json") return model_from_hugging_face(file);
   YamlMap map = YamlMap::from_file(file);

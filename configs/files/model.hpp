@@ -1,6 +1,5 @@
-// The shape of a decoder-only transformer, dense or mixture of experts: the families DBRX, Mixtral, OLMoE, Qwen2/3-MoE,
-// DeepSeek-V2/V3, Kimi-K2, GPT-OSS, Llama-4, GLM-4.5, MPT, Llama, Mistral, Qwen2 and Falcon. Read from our YAML or from
-// a Hugging Face config.json.
+// The shape of a decoder-only transformer, dense or mixture of experts. Read from our YAML or from a Hugging Face
+// config.json, of the families in hugging_face_families.hpp.
 //
 // A layer is attention, then a feed-forward part: one FFN (dense layers), or routed experts with an optional FFN for
 // every token (shared experts). The first `dense_layers` layers of an MoE model may be dense, or a pattern may say
@@ -29,6 +28,8 @@ namespace wt {
 class YamlMap;
 
 enum class Norm { rmsnorm, layernorm };
+/// Norms of attention and FFN: of what they read (Llama), of what they add to the residual (OLMo-2), or both (Gemma-2).
+enum class NormPlacement { before, after, both };
 /// The activation of every FFN and expert. swiglu: silu(gate) * up. clamped_swiglu (GPT-OSS): (up + 1) * gate *
 /// sigmoid(1.702 * gate) with gate <= 7 and up in +-7. gelu and gelu_tanh: gelu(up) by erf or tanh (Hendrycks and
 /// Gimpel 2016, arXiv 1606.08415). geglu and geglu_tanh: gelu(gate) * up (Shazeer 2020, arXiv 2002.05202).
@@ -41,6 +42,18 @@ struct MlaSpec {
   std::int64_t q_lora_rank = 0;   ///< 0 = queries in one projection
   std::int64_t qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
   bool on() const { return kv_lora_rank > 0; }
+};
+
+/// Sparse attention with an indexer (DeepSeek-V3.2, section 2.1): a few narrow heads score all earlier keys, and
+/// attention sees the best ones. Predicted as a window of top_keys keys and a kernel for the scores.
+struct IndexerSpec {
+  std::int64_t top_keys = 0;  ///< 0 = no indexer
+  std::int64_t heads = 0, head_dim = 0;
+  bool on() const { return top_keys > 0; }
+  /// Queries from vectors of width `from`, one key and a weight a head from the block's input, and the key's LayerNorm.
+  std::int64_t projections(std::int64_t from, std::int64_t d_model) const {
+    return on() ? from * heads * head_dim + d_model * (head_dim + heads) : 0;
+  }
 };
 
 struct AttentionSpec {
@@ -62,6 +75,11 @@ struct AttentionSpec {
   /// keys of its chunk of `chunk` tokens (Llama-4). 0 = all earlier keys. At most one of the two is set.
   std::int64_t window = 0, chunk = 0;
   LayerPattern local;
+  IndexerSpec indexer;
+  /// Without latent attention (DeepSeek-V4): queries through mla.q_lora_rank, keys that are the values as well, and an
+  /// output projection in two steps, of groups of heads to out_rank each, then of all groups to d_model. 0 = one step.
+  bool shared_kv = false;
+  std::int64_t out_rank = 0, out_groups = 1;
   bool output_gate = false;  ///< sigmoid of a projection as wide as the queries, times the output (Qwen3-Next)
   bool sinks = false;        ///< one learned logit a head that takes part in every softmax (GPT-OSS)
   bool any_local() const { return window > 0 || chunk > 0; }
@@ -115,6 +133,9 @@ struct ModelSpec {
   std::int64_t dense_ffn = 0;
   LayerPattern ffn_layers;      ///< layers with an FFN or experts; the others consist of a mixer only (Nemotron-H)
   std::int64_t shared_ffn = 0;  ///< hidden width of all shared experts of a layer together; 0 = none
+  /// Width of the rows that experts compute, between two projections that a layer's experts share (Nemotron 3 Super);
+  /// 0 = d_model.
+  std::int64_t moe_latent = 0;
   bool ffn_bias = false;        ///< biases of FFNs and experts, after both products, and of the router (GPT-OSS)
   std::int64_t vocab = 0;
   /// Modules of multi-token prediction (DeepSeek-V3, section 2.2). Each norms the last hidden state and the next
@@ -124,6 +145,7 @@ struct ModelSpec {
   double mtp_loss_weight = 0.3;  ///< weight of the mean of their losses in the total (DeepSeek-V3, section 4.2)
   Activation activation = Activation::swiglu;
   Norm norm = Norm::rmsnorm;
+  NormPlacement norm_placement = NormPlacement::before;
   bool norm_bias = false;  ///< layernorm only
   double norm_eps = 1e-5;
   bool tied = false;  ///< the output projection is the embedding
@@ -135,6 +157,8 @@ struct ModelSpec {
   std::string source;  ///< file or citation
   /// Features that our trainer lacks and that change no size here. Such a model can only be simulated.
   std::vector<std::string> simulated_only;
+  /// What this shape leaves out or changes of the model that its source describes: sentences for people.
+  std::vector<std::string> approximations;
 
   /// The layers, followed by the modules of multi-token prediction, whose blocks equal the last layer.
   std::int64_t blocks() const { return layers + mtp_layers; }
@@ -164,6 +188,7 @@ struct ModelSpec {
   std::int64_t ffn_rows(std::int64_t width) const { return (gated() ? 2 : 1) * width; }
   std::int64_t v_head_dim() const { return attention.mla.on() ? attention.mla.v_head_dim : head_dim; }
   std::int64_t rope_dim() const { return attention.mla.on() ? attention.mla.qk_rope_head_dim : head_dim; }
+  std::int64_t expert_width() const { return moe_latent > 0 ? moe_latent : d_model; }  ///< of an expert's rows
   std::int64_t norm_parameters() const { return d_model * (norm_bias ? 2 : 1); }
   /// Rows of the projections with a bias, without the output projection; 0 = no biases.
   std::int64_t qkv_biases() const;
@@ -220,11 +245,14 @@ ModelSpec model_from_hugging_face(const nlohmann::json& document, const std::str
 /// where no family can.
 std::string family_of(const ModelSpec& model);
 nlohmann::json config_json(const ModelSpec& model);
-/// By extension: .json = Hugging Face, .yaml = ours. In a folder, config.json is read. A bare name is looked up in
-/// configs/models.
+/// By extension: .json = Hugging Face, .yaml = ours. In a folder, config.json is read. Another name is a preset of
+/// configs/models, or a repository of the Hub whose shape ships with Windtunnel (hub_models.hpp).
 ModelSpec read_model(const std::string& name_or_file);
-/// The file that read_model would read.
+/// The file that read_model would read, where the name is no repository.
 std::filesystem::path model_file(const std::string& name_or_file);
+/// The repository that the name means; "" for a file or a preset. Throws Error{usage} with the nearest name if it is
+/// nothing of these.
+std::string model_repository(const std::string& name);
 /// Reads the key `model` of a file: a map with our keys, or with those of a config.json if it has model_type, or a name
 /// for read_model. `lora` receives the map's peft_config; without it that key is refused.
 ModelSpec model_of(YamlMap& file, std::optional<LoraSpec>* lora = nullptr);

@@ -47,6 +47,7 @@ void read_attention(YamlMap map, ModelSpec& m) {
     a.mla.v_head_dim = map.integer("v_head_dim", 1);
     m.head_dim = a.mla.qk_nope_head_dim + a.mla.qk_rope_head_dim;
   } else {
+    a.mla.q_lora_rank = map.integer_or("q_lora_rank", 0, 0);
     m.head_dim = map.integer_or("head_dim", m.d_model / m.heads, 1);
   }
   const bool full = map.boolean("qk_ln", false), head = map.boolean("qk_gn", false);
@@ -63,15 +64,22 @@ void read_attention(YamlMap map, ModelSpec& m) {
   a.window = map.integer_or("sliding_window", 0, 0);
   a.chunk = map.integer_or("attention_chunk_size", 0, 0);
   a.local = read_pattern(map, "sliding_window_layers", false);
+  a.indexer.top_keys = map.integer_or("index_topk", 0, 0);
+  if (a.indexer.on())
+    a.indexer.heads = map.integer("index_n_heads", 1), a.indexer.head_dim = map.integer("index_head_dim", 1);
+  a.shared_kv = map.boolean("shared_kv", false);
+  a.out_rank = map.integer_or("o_lora_rank", 0, 0);
+  if (a.out_rank > 0) a.out_groups = map.integer("o_groups", 1);
   a.output_gate = map.boolean("attention_output_gate", false);
   a.sinks = map.boolean("attention_sinks", false);
   map.finish();
 }
 
+constexpr std::array kMixers{"none", "gated_delta_net", "mamba2", "lightning", "kimi_delta", "short_conv"};
+
 void read_linear(YamlMap map, LinearMixerSpec& l) {
-  using Kind = LinearMixerSpec::Kind;
-  l.kind = map.choice("kind", {"gated_delta_net", "mamba2"}, "gated_delta_net") == "mamba2" ? Kind::mamba2
-                                                                                            : Kind::gated_delta_net;
+  const std::vector<std::string> words(kMixers.begin() + 1, kMixers.end());
+  l.kind = *enumerator_of<LinearMixerSpec::Kind>(map.choice("kind", words, "gated_delta_net"), kMixers);
   l.layers = read_pattern(map, "layers", false);
   l.key_heads = map.integer("key_heads", 1);
   l.value_heads = map.integer("value_heads", 1);
@@ -99,6 +107,7 @@ void read_router(YamlMap& map, RouterSpec& r) {
   r.zipf_exponent = map.number_or("zipf_exponent", r.zipf_exponent, 0.0);
 }
 
+constexpr std::array kNormPlacements{"before", "after", "both"};
 constexpr std::array kActivations{"swiglu", "clamped_swiglu", "gelu", "gelu_tanh", "geglu", "geglu_tanh"};
 
 /// mptmlp allows activations without a gate, mptglu those with one, experts all.
@@ -125,6 +134,7 @@ void read_ffn(YamlMap map, ModelSpec& m) {
     m.moe_pattern = read_pattern(map, "moe_layer_freq", true);
     m.dense_ffn = map.integer_or("dense_ffn_hidden_size", 0, 0);
     m.shared_ffn = map.integer_or("shared_expert_hidden_size", 0, 0);
+    m.moe_latent = map.integer_or("moe_latent_size", 0, 0);
     read_router(map, m.router);
   }
   map.finish();
@@ -141,6 +151,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.vocab = map.integer("vocab_size", 2);
   m.source = map.text("source", map.file().string());
   m.norm = map.enumerator("norm_type", std::array{"rmsnorm", "layernorm"}, Norm::rmsnorm);
+  m.norm_placement = map.enumerator("norm_placement", kNormPlacements, NormPlacement::before);
   m.norm_bias = map.boolean("norm_bias", false);
   m.norm_eps = map.number_or("norm_eps", m.norm_eps, 0.0, 1.0);
   m.tied = map.boolean("tie_word_embeddings", false);
@@ -153,6 +164,7 @@ ModelSpec model_from_yaml(YamlMap& map) {
   m.mtp_layers = map.integer_or("mtp_num_layers", 0, 0);
   m.mtp_loss_weight = map.number_or("mtp_loss_scaling_factor", m.mtp_loss_weight, 0.0);
   m.simulated_only = map.texts("simulated_only");
+  m.approximations = map.texts("approximations");
   m.kv_heads = m.heads;
   m.head_dim = m.d_model / m.heads;
   if (map.has("attn_config")) read_attention(map.map("attn_config"), m);
@@ -189,6 +201,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
   key("n_heads") << m.heads;
   key("vocab_size") << m.vocab;
   if (m.norm == Norm::layernorm) key("norm_type") << "layernorm";
+  if (m.norm_placement != NormPlacement::before) key("norm_placement") << word_for(m.norm_placement, kNormPlacements);
   flag("norm_bias", m.norm_bias);
   number("norm_eps", m.norm_eps);
   flag("tie_word_embeddings", m.tied);
@@ -197,6 +210,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
   whole("mtp_num_layers", m.mtp_layers, 0);
   beyond("mtp_loss_scaling_factor", m.mtp_loss_weight, usual.mtp_loss_weight);
   if (!m.simulated_only.empty()) key("simulated_only") << YAML::Flow << m.simulated_only;
+  if (!m.approximations.empty()) key("approximations") << m.approximations;
 
   const AttentionSpec& a = m.attention;
   key("attn_config") << YAML::BeginMap;
@@ -209,6 +223,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
     key("v_head_dim") << a.mla.v_head_dim;
   } else {
     key("head_dim") << m.head_dim;
+    whole("q_lora_rank", a.mla.q_lora_rank, 0);
   }
   flag("qk_ln", a.qk_norm == QkNorm::full);
   flag("qk_gn", a.qk_norm == QkNorm::head);
@@ -223,13 +238,20 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
   whole("sliding_window", a.window, 0);
   whole("attention_chunk_size", a.chunk, 0);
   pattern("sliding_window_layers", a.local);
+  if (a.indexer.on()) {
+    key("index_topk") << a.indexer.top_keys;
+    key("index_n_heads") << a.indexer.heads;
+    key("index_head_dim") << a.indexer.head_dim;
+  }
+  flag("shared_kv", a.shared_kv);
+  if (a.out_rank > 0) key("o_lora_rank") << a.out_rank, key("o_groups") << a.out_groups;
   flag("attention_output_gate", a.output_gate);
   flag("attention_sinks", a.sinks);
   out << YAML::EndMap;
 
   if (const LinearMixerSpec& l = m.linear; l.on()) {
     key("linear_config") << YAML::BeginMap;
-    key("kind") << (l.kind == LinearMixerSpec::Kind::mamba2 ? "mamba2" : "gated_delta_net");
+    key("kind") << word_for(l.kind, kMixers);
     pattern("layers", l.layers);
     key("key_heads") << l.key_heads;
     key("value_heads") << l.value_heads;
@@ -255,6 +277,7 @@ void model_to_yaml(const ModelSpec& m, YAML::Emitter& out, const LoraSpec* lora)
     pattern("moe_layer_freq", m.moe_pattern);
     whole("dense_ffn_hidden_size", m.dense_ffn, 0);
     whole("shared_expert_hidden_size", m.shared_ffn, 0);
+    whole("moe_latent_size", m.moe_latent, 0);
     if (r.score == RouterSpec::Score::sigmoid) key("moe_score_function") << "sigmoid";
     key("moe_normalize_expert_weights") << r.normalize;
     beyond("moe_route_scale", r.scale, plain.scale);

@@ -22,7 +22,7 @@ double log_factor(double factor, double weight) { return factor <= 1 ? 1 : 1 + 0
 
 double llama3_frequency(const RopeScaling& s, double plain) {
   const double rotations = static_cast<double>(s.original_max_position_embeddings) * plain / kTurn;
-  if (rotations > s.high_freq_factor) return plain;
+  if (rotations >= s.high_freq_factor) return plain;  // equal factors, as in Llama-4 Scout's file: no band between them
   if (rotations < s.low_freq_factor) return plain / s.factor;
   const double kept = (rotations - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
   return (1 - kept) * plain / s.factor + kept * plain;
@@ -65,7 +65,7 @@ void RopeScaling::check(const std::string& where) const {
        static_cast<double>(original_max_position_embeddings), "a whole number >= 1");
   if (kind == Kind::llama3) {
     need(low_freq_factor > 0, "low_freq_factor", low_freq_factor, "a number > 0");
-    need(high_freq_factor > low_freq_factor, "high_freq_factor", high_freq_factor, "more than low_freq_factor");
+    need(high_freq_factor >= low_freq_factor, "high_freq_factor", high_freq_factor, "at least low_freq_factor");
     return;
   }
   need(beta_slow > 0, "beta_slow", beta_slow, "a number > 0");

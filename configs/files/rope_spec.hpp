@@ -66,7 +66,7 @@ void for_rope_fields(RopeScaling::Kind kind, Visit&& visit) {
 
 /// Radians per position of each pair of a head's `dim` rotated elements; dim / 2 values. Unscaled: pair i turns by
 /// theta^(-2i / dim) (Su et al. 2021, eq. 15). linear: all divided by factor. llama3, with L the original length and r
-/// = L * frequency / 2 pi rotations in it: r > high_freq_factor kept, r < low_freq_factor divided by factor,
+/// = L * frequency / 2 pi rotations in it: r >= high_freq_factor kept, r < low_freq_factor divided by factor,
 /// interpolated in r between them (meta-llama/llama-models, apply_scaling). yarn: kept up to the pair with beta_fast
 /// rotations in L, divided from the pair with beta_slow on, a ramp over pairs between them (Peng et al. 2023,
 /// section 3.2; the ramp of its code). All as in transformers 4.57 modeling_rope_utils.py, in double instead of fp32.

@@ -10,6 +10,7 @@
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/hub_models.hpp"
 #include "configs/files/model.hpp"
 #include "configs/files/study.hpp"
 
@@ -31,15 +32,25 @@ std::vector<std::string> parts_of(const std::string& key, const std::string& ori
   return parts;
 }
 
-/// The file that a study names as its cluster or model; "" where the study contains the map.
+/// The file that a study names as its cluster or model; "" where the study contains the map, or names a repository.
 std::string named_file(const YAML::Node& root, const std::string& key) {
   const YAML::Node name = root.IsMap() ? root[key] : YAML::Node(YAML::NodeType::Undefined);
   if (!name.IsDefined() || !name.IsScalar()) return "";
-  return (key == "cluster" ? find_config("clusters", name.Scalar()) : model_file(name.Scalar())).string();
+  if (key == "cluster") return find_config("clusters", name.Scalar()).string();
+  return model_repository(name.Scalar()).empty() ? model_file(name.Scalar()).string() : "";
 }
 
 /// Replaces a file's name by its map.
 void take_in(YAML::Node root, const std::string& key) {
+  if (key == "model" && root.IsMap() && root[key] && root[key].IsScalar())
+    if (const std::string repository = model_repository(root[key].Scalar()); !repository.empty()) {
+      const nlohmann::json& config = hub_config(repository);
+      if (!config.contains("preset")) {
+        root[key] = load_yaml(config.dump(), repository);  // JSON is YAML
+        return;
+      }
+      root[key] = config.at("preset").get<std::string>();
+    }
   const std::string file = named_file(root, key);
   if (!file.empty()) root[key] = load_yaml(read_file(file, "a file of keys"), file);
 }

@@ -58,17 +58,17 @@ const std::vector<RecipeSwitch> kAutomodelSwitches{
      +[](const RunSpec& r) { return r.save; }}};
 
 void write_automodel_model(RecipeDraft& draft) {
-  const ModelNames* names = names_of(draft.run.model);
+  const std::string repository = repository_named(draft.run.model);
   draft.out.put("model._target_", "nemo_automodel.NeMoAutoModelForCausalLM.from_config");
   draft.out.put("model.config._target_", "transformers.AutoConfig.from_pretrained");
-  draft.out.put(kModelName, names == nullptr ? "./hugging_face" : names->hugging_face);
+  draft.out.put(kModelName, repository.empty() ? "./hugging_face" : repository);
   draft.out.put("model.torch_dtype", "float32");
   if (draft.run.model.experts > 0) {
     draft.out.put("model.backend._target_", "nemo_automodel.components.models.common.BackendConfig");
     draft.out.put("model.backend.dispatcher", word_of(kBackends, draft.run.layout.dispatcher, "torch"));
     draft.out.put("model.backend.fake_balanced_gate", draft.run.model.router.forced == RouterSpec::Forced::balanced);
   }
-  if (names != nullptr) return;
+  if (!repository.empty()) return;
   draft.names_no_model = true;
   draft.not_expressed.push_back(fmt::format(
       "model: found {}, which is no known repository; put its config.json into ./hugging_face", draft.run.model.name));
@@ -268,7 +268,7 @@ void read_automodel(RecipeReading& reading) {
   const std::string short_key = "model.pretrained_model_name_or_path";
   std::string name = reading.in.text(kModelName, "");
   if (name.empty()) name = reading.in.text(short_key, "");
-  reading.set_model(preset_named(&ModelNames::hugging_face, name), kModelName, name);
+  reading.set_model(hub_repository(name), kModelName, name);
   run.seed = 42;  // recipes/llm/train_ft.py
   run.seed = static_cast<std::uint64_t>(reading.in.integer("rng.seed", 42));
   run.optimizer.beta2 = 0.999;  // torch.optim.AdamW

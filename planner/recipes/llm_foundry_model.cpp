@@ -220,7 +220,7 @@ void read_hugging_face(RecipeReading& reading, const std::string& kind) {
   const std::string key = "model.pretrained_model_name_or_path", name = reading.in.text(key, "");
   std::error_code ignored;
   const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);
-  const std::string preset = folder ? name : preset_named(&ModelNames::hugging_face, name);
+  const std::string preset = folder ? name : hub_repository(name);
   reading.set_model(preset, key, name.empty() ? kind : name);
   // Two names for the number of learned positions: GPT-2's and that of others.
   std::int64_t& positions = reading.run.model.learned_positions;

@@ -7,14 +7,15 @@
 namespace wt {
 
 struct ModelNames {
-  const char* preset;        ///< file name in configs/models
-  const char* torchtitan;    ///< "name/flavor", or nullptr
-  const char* bridge;        ///< pretraining recipe of Megatron-Bridge, or nullptr
-  const char* hugging_face;  ///< repository
+  const char* preset;      ///< file name in configs/models
+  const char* torchtitan;  ///< "name/flavor", or ""
+  const char* bridge;      ///< pretraining recipe of Megatron-Bridge, or ""
 };
 /// Looks up the model's name and compares its shape; nullptr if no preset has both.
 const ModelNames* names_of(const ModelSpec& model);
-/// The preset with this name in one framework; "" if unknown. The owner of a repository is optional.
+/// The preset with this name in one framework; "" if unknown.
 std::string preset_named(const char* ModelNames::*kind, const std::string& name);
+/// The repository of the Hub with this model's name and shape; "" if there is none. hub_models.hpp knows the reverse.
+std::string repository_named(const ModelSpec& model);
 
 }  // namespace wt

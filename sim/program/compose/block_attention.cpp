@@ -32,6 +32,8 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
   if (!tensor()) add(norm_kernel(), tokens, {m.d_model});
   if (linear()) {
     add(Kernel::gemm, tokens, {m.linear.input_rows(), m.d_model});
+    if (m.linear.second_projections() > 0)  // gate and decay
+      add(Kernel::gemm, tokens, {m.linear.key_width() + m.linear.value_width(), m.linear.key_head_dim});
     return work;
   }
   if (a.mla.on()) {
@@ -43,7 +45,14 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
     norm(sizes_.tokens, a.mla.kv_lora_rank);
     for (const WorkItem& each : up_projection_work(direction)) work.push_back(each);
   } else {
-    add(Kernel::gemm, tokens, {(a.output_gate ? 2 : 1) * q + 2 * kv, m.d_model});
+    const std::int64_t queries = (a.output_gate ? 2 : 1) * q, rows = (a.shared_kv ? 1 : 2) * kv;
+    if (const std::int64_t low = a.mla.q_lora_rank; low > 0) {
+      add(Kernel::gemm, tokens, {low + rows, m.d_model});
+      norm(sizes_.tokens, low);
+      add(Kernel::gemm, tokens, {queries, low});
+    } else {
+      add(Kernel::gemm, tokens, {queries + rows, m.d_model});
+    }
     add_adapters(work, false, direction);
     if (a.qk_norm == AttentionSpec::QkNorm::head) norm(sizes_.tokens * as_double(m.heads + m.kv_heads), m.head_dim);
     if (a.qk_norm == AttentionSpec::QkNorm::full) norm(sizes_.tokens, q), norm(sizes_.tokens, kv);
@@ -51,6 +60,12 @@ std::vector<WorkItem> BlockOps::projection_work(Direction direction) const {
     add(Kernel::rope, tokens, {q + kv});
   }
   if (const std::int64_t biases = m.qkv_biases(); biases > 0) add_bias(work, direction, tokens, biases);
+  if (a.indexer.on()) {
+    const IndexerSpec& index = a.indexer;
+    const std::int64_t from = a.mla.q_lora_rank > 0 ? a.mla.q_lora_rank : m.d_model;
+    add(Kernel::gemm, tokens, {index.heads * index.head_dim, from});
+    add(Kernel::gemm, tokens, {index.head_dim + index.heads, m.d_model});
+  }
   return work;
 }
 
@@ -65,7 +80,13 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   if (context_parallel()) add(Kernel::copy, fixed(sizes_.kv_gathered / sizes_.word), {});
   for (const WorkItem& each : core_work(direction)) work.push_back(each);
   if (m.attention.output_gate && !linear()) add(Kernel::swiglu, tokens, {m.heads * m.v_head_dim()});
-  add(Kernel::gemm, tokens, {m.d_model, linear() ? m.linear.value_width() : m.heads * m.v_head_dim()});
+  const std::int64_t values = linear() ? m.linear.value_width() : m.heads * m.v_head_dim();
+  if (const std::int64_t rank = m.attention.out_rank; rank > 0 && !linear()) {
+    add(Kernel::gemm, fixed(sizes_.tokens * as_double(m.attention.out_groups)), {rank, values / m.attention.out_groups});
+    add(Kernel::gemm, tokens, {m.d_model, m.attention.out_groups * rank});
+  } else {
+    add(Kernel::gemm, tokens, {m.d_model, values});
+  }
   add_adapters(work, true, direction);
   if (!tensor())
     for (const WorkItem& each : between_work(direction)) work.push_back(each);
@@ -103,7 +124,9 @@ void BlockOps::add_module(Op& o, Direction direction, const LayerRecompute& reco
 /// that reads and writes its operands; the output gate, and the norm after it.
 std::vector<WorkItem> BlockOps::linear_core_work(Direction direction) const {
   const LinearMixerSpec& l = model_.linear;
-  std::vector<WorkItem> work{item(Kernel::copy, direction, fixed(sizes_.tokens * as_double(l.conv_channels())))};
+  std::vector<WorkItem> work;
+  if (l.conv_channels() > 0)
+    work.push_back(item(Kernel::copy, direction, fixed(sizes_.tokens * as_double(l.conv_channels()))));
   // These products have no weights: in backward, the gradients of both operands are chunked products as well.
   for (const auto& [heads, n, k] : l.products()) {
     const Amount rows = fixed(sizes_.tokens * as_double(heads));
@@ -121,6 +144,13 @@ std::vector<WorkItem> BlockOps::core_work(Direction direction) const {
   const Amount sequences = fixed(as_double(layout_.microbatch) / as_double(layout_.context));
   WorkItem core =
       item(Kernel::attention, direction, sequences, {options_.seq, model_.heads, model_.kv_heads, model_.head_dim});
+  if (const IndexerSpec& index = model_.attention.indexer; index.on()) {
+    // Scores without values: half of an attention kernel's products.
+    const WorkItem scores =
+        item(Kernel::attention, direction, sequences, {options_.seq, index.heads, 1, index.head_dim / 2});
+    core.window = index.top_keys < options_.seq ? index.top_keys : 0;
+    return {scores, core};
+  }
   if (!model_.local_attention(layer_)) return {core};
   if (const std::int64_t chunk = model_.attention.chunk; chunk > 0 && chunk < options_.seq) {
     core.rows.fixed *= as_double(options_.seq) / as_double(chunk);  // chunks act as separate sequences
@@ -138,6 +168,7 @@ std::vector<WorkItem> BlockOps::between_work(Direction direction) const {
     work.push_back(item(kernel, direction, rows, dims));
   };
   if (m.attention.bias == AttentionSpec::Bias::all && !linear()) add_bias(work, direction, tokens, m.d_model);
+  if (m.norm_placement == NormPlacement::both) add(norm_kernel(), tokens, {m.d_model});  // of attention's output
   if (mixer_alone()) return work;  // the residual is added in place of the FFN
   add(Kernel::add, tokens, {m.d_model});
   if (m.attention.parallel != AttentionSpec::Parallel::one_norm) add(norm_kernel(), tokens, {m.d_model});

@@ -24,6 +24,8 @@ Op BlockOps::ffn(Direction direction, const LayerRecompute& recompute) const {
               item(Kernel::gemm, direction, tokens, {m.d_model, width})};
   if (m.ffn_bias && !mixer_alone())
     for (const std::int64_t biases : {m.ffn_rows(width), m.d_model}) add_bias(o.work, direction, tokens, biases);
+  if (m.norm_placement == NormPlacement::both && !moe() && !mixer_alone())  // experts' sum has it in combine
+    o.work.push_back(item(norm_kernel(), direction, fixed(sizes_.own_tokens), {m.d_model}));
   const double saved = sizes_.ffn_saved;
   if (direction == Direction::backward) {
     o.waits = {{unshard_name(Group::dense, direction)}};
@@ -68,14 +70,15 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const bool output =
       first || recompute.exchanges_again();  // otherwise combine has kept the experts' output for backward
   Op o = op("experts" + suffix(direction), Action::experts, direction, Group::expert);
-  o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), m.d_model, local_experts}),
+  const std::int64_t d = m.expert_width();
+  o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), d, local_experts}),
             item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, rows, {m.ffn})};
   if (backward || output)
-    o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {m.d_model, m.ffn, local_experts}));
+    o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {d, m.ffn, local_experts}));
   if (m.ffn_bias)
-    for (const std::int64_t biases : {m.ffn_rows(m.ffn), m.d_model}) add_bias(o.work, direction, rows, biases);
+    for (const std::int64_t biases : {m.ffn_rows(m.ffn), d}) add_bias(o.work, direction, rows, biases);
   if (!local && (backward || output))
-    for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {m.d_model}));
+    for (int sorts = 0; sorts < 2; ++sorts) o.work.push_back(item(Kernel::permute, direction, rows, {d}));
   o.waits = {{unshard_name(Group::expert, direction)}};
   if (backward) {
     o.waits.push_back({remote() ? "collect.bwd" : "combine.bwd"});
@@ -131,10 +134,13 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
 }
 
 Op BlockOps::combine(Direction direction, const LayerRecompute& recompute) const {
-  const Amount routed_rows = fixed(sizes_.permuted);
+  const Amount routed_rows = fixed(sizes_.permuted), tokens = fixed(sizes_.own_tokens);
+  const std::int64_t d = model_.d_model, latent = model_.moe_latent;
   Op o = op("combine" + suffix(direction), Action::combine, direction);
-  o.work = {item(Kernel::permute, direction, routed_rows, {model_.d_model}),
-            item(Kernel::add, direction, fixed(sizes_.own_tokens), {model_.d_model})};
+  o.work = {item(Kernel::permute, direction, routed_rows, {model_.expert_width()})};
+  if (latent > 0) o.work.push_back(item(Kernel::gemm, direction, tokens, {d, latent}));
+  if (model_.norm_placement == NormPlacement::both) o.work.push_back(item(norm_kernel(), direction, tokens, {d}));
+  o.work.push_back(item(Kernel::add, direction, tokens, {d}));
   if (direction == Direction::backward) {
     if (recompute.exchanges_again() && layout_.expert > 1) o.waits = {{"collect.rec"}};
     o.allocates = {{"collected.rows.gradient", fixed(sizes_.routed)}};

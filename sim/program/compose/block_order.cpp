@@ -1,4 +1,5 @@
 // The order of a block's ops and of the exchanges of rows between them.
+#include "configs/base/number.hpp"
 #include "sim/program/compose/block_ops.hpp"
 #include "sim/program/compose/group_ops.hpp"
 
@@ -10,14 +11,14 @@ Op BlockOps::exchange(const std::string& name, Action action, Direction directio
   o.waits = std::move(waits);
   if (layout_.dispatcher == Dispatcher::allgather && action != Action::exchange_counts) {
     const bool to_experts = (action == Action::dispatch) == (direction != Direction::backward);
-    const double tokens = sizes_.x * as_double(layout_.expert);
+    const double tokens = sizes_.own_tokens * sizes_.word * as_double(model_.expert_width() * layout_.expert);
     collective(o, to_experts ? OpKind::all_gather : OpKind::reduce_scatter, Axis::expert, fixed(tokens));
     o.transient = {fixed(tokens)};
     return o;
   }
   collective(o, OpKind::all_to_all, Axis::expert, sent);
   if (action != Action::exchange_counts) {
-    o.collective.row_bytes = sizes_.x / sizes_.own_tokens;
+    o.collective.row_bytes = sizes_.word * as_double(model_.expert_width());
     if (sends_once(layout_.dispatcher)) o.collective.rows_of_token = model_.top_k;
     // Under sequence parallelism the tensor group shares the rows that are counted.
     if (model_.router.drops() && sent.per_row == 0)

@@ -50,7 +50,8 @@ std::vector<WorkItem> BlockOps::router_work(Direction direction) const {
   std::vector<WorkItem> work{scores};
   if (model_.ffn_bias) add_bias(work, direction, tokens, model_.experts);
   work.push_back(item(Kernel::router, direction, tokens, {model_.experts, model_.top_k}));
-  work.push_back(item(Kernel::permute, direction, fixed(sizes_.permuted), {model_.d_model}));
+  if (model_.moe_latent > 0) work.push_back(item(Kernel::gemm, direction, tokens, {model_.moe_latent, model_.d_model}));
+  work.push_back(item(Kernel::permute, direction, fixed(sizes_.permuted), {model_.expert_width()}));
   return work;
 }
 

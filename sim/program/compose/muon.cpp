@@ -15,7 +15,8 @@ std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& la
   const auto add_ffn = [&](std::int64_t width, std::int64_t count) {
     if (width > 0) add(width, model.d_model, count * (model.ffn_rows(width) / width + 1));
   };
-  if (group == Group::expert && model.moe(layer)) add_ffn(model.ffn, layout.slots_per_rank(model));
+  if (group == Group::expert && model.moe(layer))
+    add(model.ffn, model.expert_width(), layout.slots_per_rank(model) * (model.ffn_rows(model.ffn) / model.ffn + 1));
   if (group != Group::dense) return out;
   const std::int64_t d = model.d_model, q = model.heads * model.head_dim;
   if (const LinearMixerSpec& l = model.linear; model.linear_mixer(layer)) {
@@ -26,10 +27,20 @@ std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& la
     add(a.kv_lora_rank + a.qk_rope_head_dim, d, 1);
     add(model.heads * (a.qk_nope_head_dim + a.v_head_dim), a.kv_lora_rank, 1);
   } else {
-    add((model.attention.output_gate ? 2 : 1) * q, d, 1);
-    add(model.kv_heads * model.head_dim, d, 2);
+    add(a.q_lora_rank, d, 1);
+    add((model.attention.output_gate ? 2 : 1) * q, a.q_lora_rank > 0 ? a.q_lora_rank : d, 1);
+    add(model.kv_heads * model.head_dim, d, model.attention.shared_kv ? 1 : 2);
   }
-  add(d, model.linear_mixer(layer) ? model.linear.value_width() : model.heads * model.v_head_dim(), 1);
+  const std::int64_t values =
+      model.linear_mixer(layer) ? model.linear.value_width() : model.heads * model.v_head_dim();
+  if (const std::int64_t rank = model.attention.out_rank, groups = model.attention.out_groups;
+      rank > 0 && !model.linear_mixer(layer)) {
+    add(rank, values / groups, groups);
+    add(d, groups * rank, 1);
+  } else {
+    add(d, values, 1);
+  }
+  if (model.moe(layer)) add(model.moe_latent, d, 2);
   add_ffn(model.ffn_width(layer), 1);
   if (model.moe(layer)) add(model.experts, d, 1);
   if (model.mtp(layer)) add(d, 2 * d, 1);

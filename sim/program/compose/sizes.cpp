@@ -19,7 +19,7 @@ struct Sizes::Block {
   bool one_norm = model.attention.parallel == AttentionSpec::Parallel::one_norm;
   bool mixer_alone = !model.feeds_forward(layer);
   double top_k = moe ? as_double(model.top_k) : 0;
-  double d = as_double(model.d_model);
+  double d = as_double(model.d_model), expert_d = as_double(model.expert_width());
   bool linear = model.linear_mixer(layer);
   double q_width = as_double(linear ? model.linear.value_width() : model.heads * model.head_dim);
   double kv_width = as_double(model.kv_heads * model.head_dim);
@@ -80,7 +80,7 @@ Sizes::Sizes(const ModelSpec& model, const Layout& layout, const ProgramOptions&
 void Sizes::router_sizes(const Block& b) {
   const RouterSpec& router = b.model.router;
   permuted = b.kept_rows(own_tokens);
-  routed = b.layout.dispatcher == Dispatcher::allgather ? x : permuted * b.d * word;
+  routed = (b.layout.dispatcher == Dispatcher::allgather ? own_tokens : permuted) * b.expert_d * word;
   routing = own_tokens * b.top_k * (8 + 4 + 8 + 8 + (router.drops() ? 1 : 0));
   probabilities = b.moe ? own_tokens * as_double(b.model.experts) * 4 * (router.z_loss_weight > 0 ? 2 : 1) : 0;
 }
@@ -115,6 +115,7 @@ double Sizes::query_key_value_sizes(const Block& b) {
   } else {
     projected = qkv = tokens * (b.q_width + 2 * b.kv_width) * word;
     kv = 2 * tokens * b.kv_width * word;
+    variants = 2 * tokens * as_double(a.mla.q_lora_rank) * word;
     largest_dense_weight = std::max((b.q_width + 2 * b.kv_width) * b.d, b.q_width * b.d) * word;
   }
   if (a.output_gate) {  // kept: the kernel's output, the gate, and their product, which is the projection's input
@@ -129,6 +130,8 @@ double Sizes::query_key_value_sizes(const Block& b) {
     variants += tokens * ((b.q_width + b.kv_width) * word +
                           (a.qk_layernorm ? 2 * word : 4) *
                               (a.qk_norm == AttentionSpec::QkNorm::full ? 2 : as_double(m.heads + m.kv_heads)));
+  if (a.indexer.on())  // its queries and key, which the gradients of its projections need
+    variants += tokens * as_double((a.indexer.heads + 1) * a.indexer.head_dim) * word;
   if (a.clip_qkv > 0) variants += tokens * (b.q_width + 2 * b.kv_width);
   return variants;
 }
@@ -157,7 +160,9 @@ void Sizes::attention_sizes(const Block& b) {
   const double exchanged = b.layout.context > 1 && b.facts.context_by_heads ? heads : 0;
   const double residual = b.mixer_alone || b.model.attention.parallel != AttentionSpec::Parallel::none ? 0 : x;
   const double masks = b.facts.dropout ? 2 * own_tokens * b.d : 0;  // byte masks after attention and FFN
-  attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + residual + qkv + variants + output + core +
+  // Norms of what attention and FFN add keep their inputs.
+  const double added = b.model.norm_placement == NormPlacement::both ? 2 * (x + statistics) : 0;
+  attention = (b.one_norm || b.mixer_alone ? 1 : 2) * statistics + added + residual + qkv + variants + output + core +
               exchanged + masks + probabilities + low(false) + low(true) + b.facts.kept_inputs * x;
   attention_kept = (qkv + x) / 2 + output + softmax;
 }
@@ -194,7 +199,7 @@ void Sizes::expert_sizes(const Block& b) {
                               : Amount{0, b.moe ? 1.0 : 0.0};
   const auto per_row = [&](double bytes) { return Amount{rows.fixed * bytes, rows.per_row * bytes}; };
   if (b.layout.expert > 1 && b.moe) row_orders = {0, 16};
-  row_block = per_row(b.d * word);
+  row_block = per_row(b.expert_d * word);
   const double gate_up_width = as_double(b.model.ffn_rows(b.model.ffn));
   gate_up = per_row(gate_up_width * word);
   activated = per_row(ffn * word);
@@ -207,8 +212,8 @@ void Sizes::expert_sizes(const Block& b) {
   experts_activation = {b.activations * activated.fixed, b.activations * activated.per_row};
   experts_saved = {gate_up.fixed + experts_activation.fixed, gate_up.per_row + experts_activation.per_row};
   const double local_experts = b.moe ? as_double(b.layout.slots_per_rank(b.model)) : 0;
-  expert_gate_up_weight = local_experts * gate_up_width * b.d * word;
-  expert_down_weight = local_experts * ffn * b.d * word;
+  expert_gate_up_weight = local_experts * gate_up_width * b.expert_d * word;
+  expert_down_weight = local_experts * ffn * b.expert_d * word;
 }
 
 void Sizes::head_sizes(const Block& b) {
