@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "configs/base/text.hpp"
+#include "configs/files/hub_models.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
 #include "planner/recipes/translator.hpp"

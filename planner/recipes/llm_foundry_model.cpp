@@ -9,6 +9,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/files/hub_models.hpp"
 #include "planner/recipes/llm_foundry.hpp"
 #include "planner/recipes/model_names.hpp"
 

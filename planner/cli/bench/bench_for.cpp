@@ -10,6 +10,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/files/model_words.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/plan/bench_shapes.hpp"
 #include "planner/plan/plan.hpp"
@@ -140,6 +141,7 @@ std::vector<std::string> bench_for(const std::vector<std::string>& arguments) {
   const StudySpec study = read_study(o.study);
   if (!o.dry_run) check_device(o, study.cluster);
   const PlanInputs inputs = read_plan_inputs(study, true);
+  fmt::print(stderr, "{}", model_lines(study.model));
   StudyShapes shapes = study_shapes(inputs);
   fmt::print(stderr,
              "windtunnel bench: {} layouts of {} need {} kernel shapes, {} of them are measured exactly; the other {} "

@@ -6,6 +6,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/study_keys.hpp"
 #include "planner/cli/compare_offers/offers_report.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -28,6 +29,7 @@ struct Options {
 void compare_offers_command(const Options& o) {
   const std::filesystem::path file = find_config("studies", o.study);
   const StudySpec study = study_from_text(with_measured(read_file(file, "a study file"), o.measured), file.string());
+  fmt::print(stderr, "{}", model_lines(study.model));
   if (!o.output.empty()) make_folder(o.output);
   std::vector<OfferSpec> offers = read_offers(o.offers);
   Progress bar("reading inputs");

@@ -10,6 +10,7 @@
 #include "configs/base/number.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/peak_flops.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/op_table.hpp"
@@ -61,6 +62,7 @@ KeyValues speed(const ExplainedJob& job) {
   const auto add = [&](const char* name, Cell cell) { out.entries.emplace_back(name, std::move(cell)); };
   const double rate = run.tokens_per_s_per_gpu(m.step_s);
   add("parameters", parameters_text(run.model));
+  if (const std::string what = approximations_text(run.model); !what.empty()) add("approximated", what);
   add("GPUs and layout", fmt::format("{} {}, {}", run.layout.world(), p.cluster.gpu_name, run.layout.name()));
   add("step, measured",
       Cell(m.step_s,

@@ -4,6 +4,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/json_members.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/study.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
@@ -49,7 +50,9 @@ std::int64_t gpus_per_node(const std::string& plan) {
 
 void export_plan(const Options& o) {
   const RecipeFormat target = recipe_format_from_string(o.target, "--to");
-  const Recipe recipe = export_run(read_run(run_file_of(o.plan)), target, gpus_per_node(o.plan));
+  const RunSpec run = read_run(run_file_of(o.plan));
+  const Recipe recipe = export_run(run, target, gpus_per_node(o.plan));
+  fmt::print(stderr, "{}", model_lines(run.model));
   if (o.json) {
     nlohmann::json document = recipe;
     document["target"] = o.target;

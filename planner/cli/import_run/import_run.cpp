@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/base/text.hpp"
+#include "configs/files/model_words.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/recipes/recipe.hpp"
@@ -41,6 +42,7 @@ void import_job(const Options& o) {
   put_document(run_file_text(imported, o.file), o.output);
   if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
   fmt::print(stderr, "{} on {} GPUs: {}\n", imported.run.name, imported.run.layout.world(), imported.run.layout.name());
+  fmt::print(stderr, "{}", model_lines(imported.run.model));
   for (const std::string& what : imported.assumed) fmt::print(stderr, "assumed: {}\n", what);
   for (const std::string& what : imported.dropped) fmt::print(stderr, "dropped: {}\n", what);
 }

@@ -1,8 +1,7 @@
-// A step in the words of those who train: parameters, tokens a second of a GPU, model FLOPs utilisation.
+// A step in the words of those who train: tokens a second of a GPU, model FLOPs utilisation.
 #pragma once
 #include <string>
 
-#include "configs/files/model.hpp"
 #include "reports/model/report.hpp"
 
 namespace wt {
@@ -18,7 +17,5 @@ struct Throughput {
 /// With its definition: "29.3 % = 221.2 GFLOP a token (no recompute, causal attention) x 1,310 tokens/s/GPU over 989
 /// TFLOP/s".
 Cell mfu_cell(const Throughput& of);
-/// "131.6B, 36.5B of them for each token".
-std::string parameters_text(const ModelSpec& model);
 
 }  // namespace wt

@@ -8,6 +8,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/layout_words.hpp"
+#include "configs/files/model_words.hpp"
 #include "planner/cli/parts/throughput.hpp"
 #include "planner/cli/plan/plan_report.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
@@ -34,6 +35,8 @@ KeyValues step_facts(const PlanInputs& inputs, const Plan& plan) {
                                                 .tokens_per_s_per_gpu = step.tokens_per_s_per_gpu,
                                                 .peak_flops = inputs.peak_flops}));
   facts.entries.emplace_back("parameters", Cell(parameters_text(inputs.study.model)));
+  if (const std::string what = approximations_text(inputs.study.model); !what.empty())
+    facts.entries.emplace_back("approximated", Cell(what));
   return facts;
 }
 

@@ -8,6 +8,7 @@
 #include "configs/base/quantity.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/layout_words.hpp"
+#include "configs/files/model_words.hpp"
 #include "planner/cli/parts/collective_basis.hpp"
 #include "planner/cli/parts/own_sheet.hpp"
 #include "planner/cli/parts/relatives.hpp"
@@ -96,11 +97,12 @@ std::string plan_answer(const PlanInputs& inputs, const Plan& plan) {
 
 std::string step_sentence(const PlanInputs& inputs, const Plan& plan) {
   const Simulated& step = plan.step;
-  return fmt::format("Step: {} ({} to {}, 80 % interval), {} tokens/s/{}{}. Parameters: {}.",
+  const std::string approximated = approximations_text(inputs.study.model);
+  return fmt::format("Step: {} ({} to {}, 80 % interval), {} tokens/s/{}{}. Parameters: {}.{}",
                      format_seconds(step.step_s), format_seconds(step.low_s), format_seconds(step.high_s),
                      format_number(step.tokens_per_s_per_gpu), inputs.study.cluster.shared_cores() ? "rank" : "GPU",
                      step.mfu > 0 ? fmt::format(", MFU {:.1f} %", 100 * step.mfu) : "",
-                     parameters_text(inputs.study.model));
+                     parameters_text(inputs.study.model), approximated.empty() ? "" : " Approximated: " + approximated + ".");
 }
 
 std::string simple_sentence(const PlanInputs& inputs, const Plan& plan) {

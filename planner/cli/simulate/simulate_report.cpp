@@ -8,6 +8,7 @@
 #include "configs/base/json_members.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/files/layout_words.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/peak_flops.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/json_parts.hpp"
@@ -258,6 +259,8 @@ Report simulate_report(const SimulatedRun& step, const std::vector<std::string>&
                     r.uplink_shares ? ", shared uplinks approximated"
                     : r.folded      ? "; the others are their twins"
                                     : "")}}};
+  if (const std::string what = approximations_text(step.run.model); !what.empty())
+    facts.entries.emplace(facts.entries.begin() + 2, "approximated", Cell(what));
   if (throughput)
     facts.entries.insert(
         facts.entries.begin() + 1,

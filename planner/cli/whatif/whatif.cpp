@@ -5,6 +5,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/study_keys.hpp"
 #include "configs/files/study_prices.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -32,10 +33,11 @@ void what_if_command(const Options& o) {
   for (const std::string& one : o.sweep) sweeps.push_back(parse_assignment(one, true));
   if (!o.output.empty()) make_folder(o.output);
   Progress bar("reading inputs");
-  const WhatIf result =
-      what_if(with_measured(with_prices(read_file(file, "a study file"), o.prices, file.string()), o.measured),
-              file.string(), settings, sweeps, o.allow_assumed, bar.of_parts());
+  const std::string text =
+      with_measured(with_prices(read_file(file, "a study file"), o.prices, file.string()), o.measured);
+  const WhatIf result = what_if(text, file.string(), settings, sweeps, o.allow_assumed, bar.of_parts());
   bar.finish();
+  fmt::print(stderr, "{}", model_lines(study_from_text(text, file.string()).model));
   std::vector<std::filesystem::path> files;
   if (!o.output.empty()) files = write_what_if(result, o.output);
   if (o.json) {
