@@ -44,6 +44,7 @@ void read_qwen2(const Config& c, ModelSpec& m) {
 void read_mimo(const Config& c, ModelSpec& m) {
   read_qwen2(c, m);
   m.mtp_layers = c.integer_or("num_nextn_predict_layers", 0);
+  if (m.mtp_layers > 0) simulate_only(m, "num_nextn_predict_layers");  // joins hidden state and embedding otherwise
 }
 
 void read_qwen3(const Config& c, ModelSpec& m) {

@@ -58,6 +58,7 @@ void read_deepseek(const Config& c, ModelSpec& m) {
   }
   m.mtp_layers = c.integer_or("num_nextn_predict_layers", 0);
   read_deepseek_router(c, m);
+  if (type == "axk1") simulate_only(m, "post_mlp_layernorm");  // of the experts' sum
 }
 
 /// DeepSeek-V3.2 and GLM-5: latent attention to the keys that an indexer chooses.

@@ -70,6 +70,12 @@ json qwen2(const ModelSpec& m) {
   return out;
 }
 
+json qwen3(const ModelSpec& m) {
+  json out = llama_keys(m);
+  add_qwen_window(m, out), add_layer_types(m, out);
+  return out;
+}
+
 json moe_keys(const ModelSpec& m) {
   json out = llama_keys(m);
   out["num_experts_per_tok"] = m.top_k;
@@ -203,7 +209,7 @@ struct Family {
 
 [[noreturn]] void refuse(const ModelSpec& m) {
   throw_usage(
-      "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3_moe, gpt_oss, "
+      "model {}: no family's config.json can say this model (known: dbrx, mixtral, olmoe, qwen3, qwen3_moe, gpt_oss, "
       "deepseek_v2, deepseek_v3, mpt, falcon, llama, mistral, qwen2); change the model or keep our own checkpoints",
       m.name);
 }
@@ -230,6 +236,8 @@ Family family(const ModelSpec& m) {
     return {"llama", "LlamaForCausalLM", llama};
   if (m.ffn_bias) refuse(m);
   if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
+  if (llama_like && m.experts == 0 && a.bias != Bias::qkv && !a.mla.on() && a.qk_norm == QkNorm::head && a.clip_qkv == 0)
+    return {"qwen3", "Qwen3ForCausalLM", qwen3};
   const bool everywhere = !a.any_local() || a.local.repeats.empty();
   if (llama_like && everywhere && a.bias != Bias::qkv) {
     if (m.experts == 0 && bare && a.bias == Bias::none) return {"mistral", "MistralForCausalLM", mistral};

@@ -27,6 +27,7 @@ YARN = dict(rope_type="yarn", factor=40.0, original_max_position_embeddings=16)
 # By class in transformers; after a dash, which variant.
 FAMILIES = {
     "Mixtral": dict(LLAMA, num_local_experts=8, num_experts_per_tok=3, sliding_window=None),
+    "Qwen3": dict(LLAMA, head_dim=24),
     "Qwen3Moe": dict(MOE, moe_intermediate_size=40, norm_topk_prob=True, head_dim=24),
     "Olmoe": dict(MOE, clip_qkv=0.5),
     "Dbrx": dict(vocab_size=96, d_model=64, n_heads=4, n_layers=2, max_seq_len=64, attn_config=dict(kv_n_heads=2, clip_qkv=0.3, rope_theta=5e5),
