@@ -9,10 +9,12 @@
 #include "configs/files/duration.hpp"
 #include "configs/files/failures.hpp"
 #include "configs/files/find.hpp"
+#include "configs/files/hub_models.hpp"
 #include "configs/files/index_samples.hpp"
 #include "configs/files/measured_recovery.hpp"
 #include "configs/files/measured_steps.hpp"
 #include "configs/files/model.hpp"
+#include "configs/files/model_words.hpp"
 #include "configs/files/offer.hpp"
 #include "configs/files/recompute.hpp"
 #include "configs/files/run.hpp"
@@ -34,6 +36,18 @@ namespace wt::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// One config.json of each form: keys of experts, of latent and sparse attention, of linear mixers, of a text part.
+std::vector<std::string> hugging_face_configs() {
+  std::vector<std::string> out{sample("tests/data/models/dbrx_config.json"),
+                               R"({"model_type": "llama", "rms_norm_eps": NaN, "time_step_limit": [0.0, -Infinity]})"};
+  for (const char* repository :
+       {"zai-org/GLM-5", "deepseek-ai/DeepSeek-V4-Flash", "tencent/Hunyuan-A13B-Instruct", "google/gemma-3-4b-pt",
+        "moonshotai/Kimi-Linear-48B-A3B-Base", "ibm-granite/granite-4.0-h-tiny", "LiquidAI/LFM2-1.2B",
+        "MiniMaxAI/MiniMax-Text-01", "meituan-longcat/LongCat-Flash-Chat", "LGAI-EXAONE/EXAONE-4.0-32B"})
+    out.push_back(hub_config(repository).dump());
+  return out;
+}
 
 std::vector<std::string> presets(const std::string& kind, const std::vector<std::string>& names) {
   std::vector<std::string> out;
@@ -64,14 +78,16 @@ std::vector<Door> spec_doors() {
   std::vector<Door> doors;
   doors.push_back({"yaml", presets("runs", {"demo", "tiny-moe-mix"}),
                    [](const auto& input, const auto&) { yaml_to_json(load_yaml(input, "input")); }});
-  doors.push_back({"json", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
+  doors.push_back({"json", {sample("tests/data/models/dbrx_config.json"), sample("configs/hub/models.json")}, [](const auto& input, const auto&) {
                      differing_keys(parse_json(input, "input"), {{"a", 1}});
                    }});
   doors.push_back({"model", presets("models", {"dbrx", "qwen3-next-80b-a3b", "deepseek-v2-lite", "gpt-oss-20b"}),
                    of_file("model.yaml", [](const fs::path& file) { read_model(file.string()); })});
   doors.push_back(
-      {"hugging_face_config", {sample("tests/data/models/dbrx_config.json")}, [](const auto& input, const auto&) {
-         config_json(model_from_hugging_face(parse_json(input, "config.json"), "config.json"));
+      {"hugging_face_config", hugging_face_configs(), [](const auto& input, const auto&) {
+         const ModelSpec model = model_from_hugging_face(parse_python_json(input, "config.json"), "config.json");
+         model_lines(model);
+         config_json(model);
        }});
   doors.push_back({"cluster", presets("clusters", {"hgx-h100", "gb200-nvl72", "local-2core", "dbrx-3072-h100"}),
                    of_file("cluster.yaml", [](const fs::path& file) { read_cluster(file.string()); })});

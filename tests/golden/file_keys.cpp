@@ -226,6 +226,9 @@ TEST_CASE("every key of a model stands in docs/files.md, and no other") {
           "attn_config: {alibi: false}, linear_config: {key_heads: 2, value_heads: 2, key_head_dim: 4, value_head_dim: "
           "4, chunk: 4}, "
           "ffn_config: {ffn_hidden_size: 8}}",
+      kModel +
+          "attn_config: {index_topk: 4, index_n_heads: 2, index_head_dim: 8, o_lora_rank: 4, o_groups: 2}, "
+          "ffn_config: {ffn_hidden_size: 8, moe_num_experts: 4, moe_top_k: 2}}",
       scaled("rope_type: llama3, factor: 8, original_max_position_embeddings: 64, low_freq_factor: 1, "
              "high_freq_factor: 4"),
       kModel +

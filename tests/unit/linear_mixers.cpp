@@ -140,6 +140,18 @@ TEST_CASE("bad values of linear mixers are refused by name") {
     CHECK_THAT(read_model(name).untrainable(), Catch::VectorContains(std::string("linear_config")));
 }
 
+TEST_CASE("every kind of mixer computes the FLOPs that the model counts") {
+  for (const auto kind : {LinearMixerSpec::Kind::gated_delta_net, LinearMixerSpec::Kind::mamba2,
+                          LinearMixerSpec::Kind::lightning, LinearMixerSpec::Kind::kimi_delta,
+                          LinearMixerSpec::Kind::short_conv}) {
+    ModelSpec m = small();
+    m.linear.kind = kind;
+    INFO(yaml_of(m));
+    const double counted = m.flops_per_token(kSeq) / 3 - 2.0 * static_cast<double>(m.vocab * m.d_model);
+    CHECK(product_flops(program_of(m, {}), Direction::forward) == Approx(kSeq * counted).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("the step program's products are the model's FLOPs, and a tensor group shares them") {
   const ModelSpec m = small();
   const Program whole = program_of(m, {});

@@ -254,15 +254,14 @@ TEST_CASE("a window shortens a fused kernel by less than its FLOPs, and an unfus
   CHECK(before_s < full_s / 8);
 }
 
+void check_flops(const ModelSpec& m) {
+  INFO(yaml_of(m));
+  const double counted = m.flops_per_token(kSeq) / 3 * kSeq;
+  CHECK(forward_flops(programs_of(m, {}), 0) == Approx(counted).epsilon(1e-12));
+}
+
 TEST_CASE("the step program computes the FLOPs that the model counts") {
-  const auto check = [](const ModelSpec& m) {
-    Layout layout;
-    INFO(yaml_of(m));
-    const double tokens = kSeq, head = 1 + static_cast<double>(m.mtp_layers);
-    const double counted = m.flops_per_token(kSeq) / 3 * tokens;
-    CHECK(forward_flops(programs_of(m, layout), 0) == Approx(counted).epsilon(1e-12));
-    CHECK(head >= 1);
-  };
+  const auto check = check_flops;
   ModelSpec m = small();
   check(m);
   m.moe_pattern = {{false, true}}, check(m);
@@ -270,6 +269,50 @@ TEST_CASE("the step program computes the FLOPs that the model counts") {
   m.attention.sinks = m.ffn_bias = true, check(m);
   m.mtp_layers = 2, check(m);
   m.attention.window = 0, m.attention.chunk = 16, check(m);
+}
+
+TEST_CASE("sparse attention, products in two steps and latent experts compute what the model counts") {
+  ModelSpec m = small();
+  m.attention.indexer = {16, 2, 8}, check_flops(m);
+  m.attention.mla.q_lora_rank = 24, check_flops(m);
+  m.attention.shared_kv = true, check_flops(m);
+  m.attention.out_rank = 8, m.attention.out_groups = 2, check_flops(m);
+  m.moe_latent = 16, check_flops(m);
+}
+
+TEST_CASE("latent experts exchange narrower rows, and norms on both sides are computed and keep their inputs") {
+  const auto sent = [](const ModelSpec& m) {
+    Layout layout;
+    layout.shard = layout.expert = 2;
+    double bytes = 0;
+    const ProgramSet set = programs_of(m, layout);
+    for (const OpInstance& instance : unroll(set.programs[0]))
+      if (instance.op->name == "dispatch.fwd") bytes += instance.op->collective.row_bytes;
+    return bytes;
+  };
+  const auto norms = [](const ModelSpec& m) {
+    int count = 0;
+    const ProgramSet set = programs_of(m, {});
+    for (const OpInstance& instance : unroll(set.programs[0]))
+      for (const WorkItem& item : instance.op->work)
+        count += item.kernel == Kernel::rmsnorm && instance.microbatch == 0 && item.pass == Pass::forward &&
+                         item.dims[0] == 64
+                     ? 1
+                     : 0;
+    return count;
+  };
+  const auto peak = [](const ModelSpec& m) {
+    return replay_memory(programs_of(m, {}).programs[0], [](int, int) { return 64.0; }).peak_bytes;
+  };
+  ModelSpec m = small();
+  m.dense_layers = 2;
+  const double whole = sent(m), before = peak(m);
+  const int twice = norms(m);
+  m.moe_latent = 16;
+  CHECK(sent(m) == whole / 4);
+  m.moe_latent = 0, m.norm_placement = NormPlacement::both;
+  CHECK(norms(m) == twice + 2 * 4);
+  CHECK(peak(m) > before);
 }
 
 TEST_CASE("biases and sinks are counted and computed") {
