@@ -57,7 +57,7 @@ void add_import_run(CLI::App& app) {
   command.option("FILE", o->file, "Launch script or flags, YAML, or TOML of a trainer").required();
   command.option("--from", o->format,
                  fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
-  command.option("--model", o->model, "Model, where the file names none: of configs/models, a file, or a config.json");
+  command.option("--model", o->model, "Model, where the file names none: of configs/models, a repository, or a file");
   command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
   command.option("-o,--output", o->output, "Run file to write instead of standard output");
   command.flag("--json", o->json, "Print one JSON document: the run, what was dropped and what was assumed");

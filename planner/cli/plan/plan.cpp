@@ -269,7 +269,7 @@ void add_plan(CLI::App& app) {
                         "hgx-b200 --finish-within 30d");
   const auto o = command.runs(plan_command);
   command.option("study", o->study, "Study file, or a name in configs/studies");
-  command.option("--model", o->model, "Hugging Face config.json, our YAML, or a name in configs/models");
+  command.option("--model", o->model, "Hugging Face config.json or repository, our YAML, or a name in configs/models");
   command
       .option("--cluster", o->clusters,
               "Cluster file, or a name in configs/clusters, in place of the study's (repeatable)")
