@@ -22,6 +22,8 @@ const Families& expert_families();
 const Families& latent_families();
 /// Linear mixers between layers of attention.
 const Families& mixer_families();
+/// Attention of other widths in some layers.
+const Families& unequal_families();
 
 /// All of them.
 const Families& hugging_face_families();

@@ -120,7 +120,8 @@ const Families& hugging_face_families() {
   static const Families kAll = [] {
     Families all;
     for (const Families* some :
-         {&dense_families(), &older_families(), &expert_families(), &latent_families(), &mixer_families()})
+         {&dense_families(), &older_families(), &expert_families(), &latent_families(), &mixer_families(),
+          &unequal_families()})
       all.insert(some->begin(), some->end());
     return all;
   }();
@@ -136,16 +137,12 @@ std::string why_not_read(const std::string& type) {
       {"falcon_mamba", "Mamba-1"},
       {"gemma3n", "embeddings of every layer, and keys and values shared between layers"},
       {"gemma3n_text", "embeddings of every layer, and keys and values shared between layers"},
-      {"gemma4_text", "heads of several widths, and keys and values shared between layers"},
-      {"gemma4", "heads of several widths, and keys and values shared between layers"},
       {"jamba", "Mamba-1"},
       {"mamba", "Mamba-1"},
       {"mamba2", "no attention"},
-      {"mimo_v2_flash", "numbers of heads that differ between layers"},
       {"mllama", "cross-attention to images"},
       {"recurrent_gemma", "a recurrent mixer"},
       {"rwkv", "no attention"},
-      {"step3p5", "numbers of heads that differ between layers"},
       {"t5", "an encoder and a decoder"},
       {"zamba2", "blocks shared between layers"}};
   const auto found = kReasons.find(type);
