@@ -205,14 +205,14 @@ void read_mixer_layers(const HuggingFaceConfig& c, const std::set<std::string>& 
   std::vector<bool> layers;
   if (c.has("layer_types") || every == 0) {
     const json& types = c.has("layer_types") ? c.object["layer_types"] : json();
-    c.must_be("layer_types", types.is_array() && static_cast<std::int64_t>(types.size()) == m.layers,
-              "a word for each layer");
+    c.must_be("layer_types", types.is_array(), "a word for each layer");
     for (const json& type : types) {
       const bool mixer = type.is_string() && words.contains(type.get<std::string>());
       c.must_be("layer_types", mixer || type == "full_attention" || type == "attention",
                 (*words.begin() + ", full_attention").c_str(), type.dump());
       layers.push_back(mixer);
     }
+    c.must_be("layer_types", static_cast<std::int64_t>(layers.size()) == m.layers, "a word for each layer");
   } else {
     c.must_be("full_attention_interval", every >= 1 && every <= limits::kLayers, "a whole number >= 1");
     for (std::int64_t layer = 1; layer <= every; ++layer) layers.push_back(layer < every);
