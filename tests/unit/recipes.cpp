@@ -38,8 +38,13 @@ TEST_CASE("every name of a model is one that its framework has") {
     REQUIRE(names != nullptr);
     CHECK(flavors.contains(names->torchtitan));
     CHECK(recipes.contains(names->bridge));
-    CHECK(preset_named(&ModelNames::hugging_face, names->hugging_face) == preset);
+    CHECK(read_model(repository_named(read_model(preset))).name == preset);
   }
+  const ModelNames* qwen = names_of(read_model("Qwen/Qwen3-8B"));  // a shape of the Hub
+  REQUIRE(qwen != nullptr);
+  CHECK(flavors.contains(qwen->torchtitan));
+  CHECK(preset_named(&ModelNames::bridge, qwen->bridge) == "Qwen/Qwen3-8B");
+  CHECK(repository_named(read_model("google/gemma-2-9b")) == "google/gemma-2-9b");
 }
 
 TEST_CASE("torchtitan counts context beside shards, and a local batch holds all microbatches of a pipeline") {
