@@ -12,7 +12,8 @@ inline constexpr int kDeepestJson = 200;
 /// Whether brackets outside strings nest deeper than kDeepestJson. One pass; accepts any text.
 bool too_deep(std::string_view json);
 
-/// NaN, Infinity and -Infinity outside strings as strings: Python's json module writes these words, and they are no JSON.
+/// NaN, Infinity and -Infinity outside strings as strings: Python's json module writes these words, and they are no
+/// JSON.
 std::string without_python_numbers(std::string_view text);
 
 /// A discarded value where the text is no JSON or too deep.

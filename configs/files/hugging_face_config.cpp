@@ -15,9 +15,10 @@ RopeScaling read_rope_scaling(const HuggingFaceConfig& c, const HuggingFaceConfi
                               ModelSpec& m) {
   RopeScaling out;
   out.kind = kind;
-  std::set<std::string> known{"rope_type",        "type",      "rope_theta",
-                              "partial_rotary_factor", "finetuned", "original_max_position_embeddings",
-                              "mrope_section",    "mrope_interleaved"};  // equal positions in all sections of a text
+  std::set<std::string> known{"rope_type",     "type",
+                              "rope_theta",    "partial_rotary_factor",
+                              "finetuned",     "original_max_position_embeddings",
+                              "mrope_section", "mrope_interleaved"};  // equal positions in all sections of a text
   for_rope_fields(out.kind, [&](const char* key, auto member, bool required) {
     known.insert(key);
     auto& value = out.*member;
@@ -67,8 +68,9 @@ std::int64_t HuggingFaceConfig::any(const std::vector<const char*>& keys) const 
     if (!has(key)) continue;
     if (!object[key].is_array()) return integer(key);
     const json& each = object[key];
-    must_be(key, !each.empty() && each.front().is_number_integer() && std::ranges::count(each, each.front()) ==
-                     static_cast<std::ptrdiff_t>(each.size()),
+    must_be(key,
+            !each.empty() && each.front().is_number_integer() &&
+                std::ranges::count(each, each.front()) == static_cast<std::ptrdiff_t>(each.size()),
             "a whole number, or a list with the same one for every layer");
     const json one{{key, each.front()}};
     return HuggingFaceConfig{one, file, in}.integer(key);
@@ -101,8 +103,7 @@ void read_rope(const HuggingFaceConfig& c, ModelSpec& m, double rotary) {
   }
   a.rope_theta = c.number_or("rope_theta", a.rope_theta);
   rotary = c.number_or("partial_rotary_factor", rotary);
-  if (c.has("rotary_dim") && m.head_dim > 0)
-    rotary = c.number("rotary_dim") / static_cast<double>(m.head_dim);
+  if (c.has("rotary_dim") && m.head_dim > 0) rotary = c.number("rotary_dim") / static_cast<double>(m.head_dim);
   if (rotary != 1 && !a.mla.on()) simulate_only(m, "partial_rotary_factor");
 }
 
@@ -192,7 +193,8 @@ void read_alternating_windows(const HuggingFaceConfig& c, std::int64_t usual, st
   if (m.attention.window <= 0) return;
   if (c.has("layer_types")) return read_layer_types(c, "sliding_attention", m);
   for (const char* key : {"sliding_window_pattern", "global_attn_every_n_layers"})
-    if (c.has(key)) every = c.object[key].is_string() ? static_cast<std::int64_t>(c.text(key, "").size()) : c.integer(key);
+    if (c.has(key))
+      every = c.object[key].is_string() ? static_cast<std::int64_t>(c.text(key, "").size()) : c.integer(key);
   c.must_be("sliding_window_pattern", every >= 1 && every <= limits::kLayers, "a whole number >= 1");
   std::vector<bool> layers;
   for (std::int64_t layer = 1; layer <= every; ++layer) layers.push_back(layer < every);
@@ -236,8 +238,8 @@ void read_sparse_step(const HuggingFaceConfig& c, const char* step_key, const ch
 
 void read_llama_like(const HuggingFaceConfig& c, ModelSpec& m, const FamilyDefaults& family) {
   // In other families transformers ignores the key.
-  static const std::set<std::string> kMlpBias{"llama",     "arcee", "seed_oss", "granite", "helium",  "smollm3",
-                                              "internlm3", "hy_v3", "nemotron", "cwm"};
+  static const std::set<std::string> kMlpBias{"llama",   "arcee",     "seed_oss", "granite",  "helium",
+                                              "smollm3", "internlm3", "hy_v3",    "nemotron", "cwm"};
   const std::string type = c.text("model_type", "");
   m.layers = c.layers("num_hidden_layers");
   m.d_model = c.integer("hidden_size");
@@ -251,8 +253,7 @@ void read_llama_like(const HuggingFaceConfig& c, ModelSpec& m, const FamilyDefau
   read_multipliers(c, m);
   m.ffn_bias = c.flag("mlp_bias", false);
   if (!kMlpBias.contains(type)) c.must_be("mlp_bias", !m.ffn_bias, "false");
-  if (!type.starts_with("qwen"))
-    c.must_be("use_sliding_window", !c.flag("use_sliding_window", false), "false");
+  if (!type.starts_with("qwen")) c.must_be("use_sliding_window", !c.flag("use_sliding_window", false), "false");
 }
 
 void read_qwen_window(const HuggingFaceConfig& c, bool from_layer, ModelSpec& m) {

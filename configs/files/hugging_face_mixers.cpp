@@ -123,7 +123,7 @@ void read_kimi_linear(const Config& c, ModelSpec& m) {
   l.key_heads = l.value_heads = own.integer_or("num_heads", c.integer_or("linear_num_heads", m.heads));
   l.key_head_dim = l.value_head_dim = own.integer_or("head_dim", c.integer_or("linear_head_dim", 128));
   l.conv_kernel = own.integer_or("short_conv_kernel_size", c.integer_or("linear_conv_kernel_dim", 4));
-  l.chunk = 64;  // flash-linear-attention's kernels
+  l.chunk = 64;                       // flash-linear-attention's kernels
   if (own.has("full_attn_layers")) {  // layers count from 1
     std::vector<bool> layers(static_cast<std::size_t>(m.layers), true);
     for (const nlohmann::json& layer : own.object["full_attn_layers"]) {

@@ -11,8 +11,9 @@ namespace {
 
 /// hybrid_override_pattern, or the same letters for the words of transformers 5's layers_block_type.
 std::string pattern_letters(const HuggingFaceConfig& c, const char*& key) {
-  static const std::map<std::string, char> kLetters{{"mamba", 'M'},  {"linear_attention", 'M'}, {"attention", '*'},
-                                                    {"full_attention", '*'}, {"moe", 'E'},      {"mlp", '-'}};
+  static const std::map<std::string, char> kLetters{{"mamba", 'M'},     {"linear_attention", 'M'},
+                                                    {"attention", '*'}, {"full_attention", '*'},
+                                                    {"moe", 'E'},       {"mlp", '-'}};
   if (c.has(key)) return c.text(key, "");
   for (const char* words : {"layers_block_type", "layer_types"}) {
     if (!c.has(words)) continue;

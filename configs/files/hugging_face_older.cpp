@@ -141,10 +141,16 @@ void read_cohere2(const Config& c, ModelSpec& m) {
 }  // namespace
 
 const Families& older_families() {
-  static const Families kFamilies{{"cohere", read_cohere},     {"cohere2", read_cohere2}, {"falcon", read_falcon},
-                                  {"gpt2", read_gpt2},         {"gpt_bigcode", read_gpt_bigcode},
-                                  {"gpt_neox", read_gpt_neox}, {"mpt", read_mpt},         {"opt", read_opt},
-                                  {"phi", read_phi},           {"stablelm", read_stablelm}};
+  static const Families kFamilies{{"cohere", read_cohere},
+                                  {"cohere2", read_cohere2},
+                                  {"falcon", read_falcon},
+                                  {"gpt2", read_gpt2},
+                                  {"gpt_bigcode", read_gpt_bigcode},
+                                  {"gpt_neox", read_gpt_neox},
+                                  {"mpt", read_mpt},
+                                  {"opt", read_opt},
+                                  {"phi", read_phi},
+                                  {"stablelm", read_stablelm}};
   return kFamilies;
 }
 

@@ -17,7 +17,8 @@ std::vector<bool> windowed_layers(const Config& c, const char* key, const json& 
   c.must_be(key, types.is_array() && static_cast<std::int64_t>(types.size()) >= m.layers,
             fmt::format("an entry for each of the {} layers", m.layers).c_str());
   std::vector<bool> out;
-  for (std::int64_t layer = 0; layer < m.layers; ++layer) out.push_back(types[static_cast<std::size_t>(layer)] == local);
+  for (std::int64_t layer = 0; layer < m.layers; ++layer)
+    out.push_back(types[static_cast<std::size_t>(layer)] == local);
   return out;
 }
 
@@ -40,7 +41,8 @@ std::int64_t nearest_divisor(double heads, std::int64_t queries) {
 }
 
 void approximate_heads(ModelSpec& m) {
-  m.approximations.push_back("layers with and without windows have heads of other numbers or widths; each has the mean");
+  m.approximations.push_back(
+      "layers with and without windows have heads of other numbers or widths; each has the mean");
 }
 
 /// MiMo-V2-Flash: keys wider than values, which together give the same products as heads of the mean width, and more
@@ -77,12 +79,11 @@ void read_step3p5(const Config& whole, ModelSpec& m) {
   read_llama_like(c, m);
   m.attention.qk_norm = AttentionSpec::QkNorm::head;
   m.attention.window = c.integer_or("sliding_window", 0);
-  const double share = c.has("layer_types")
-                           ? set_windows(windowed_layers(c, "layer_types", "sliding_attention", m), m)
-                           : 0;
-  const std::int64_t windowed = c.map("attention_other_setting")
-                                    .integer_or("num_attention_heads", c.integer_or("num_sliding_attention_heads",
-                                                                                    m.heads));
+  const double share =
+      c.has("layer_types") ? set_windows(windowed_layers(c, "layer_types", "sliding_attention", m), m) : 0;
+  const std::int64_t windowed =
+      c.map("attention_other_setting")
+          .integer_or("num_attention_heads", c.integer_or("num_sliding_attention_heads", m.heads));
   const double mean = share * static_cast<double>(windowed) + (1 - share) * static_cast<double>(m.heads);
   const double groups = static_cast<double>(std::max<std::int64_t>(1, m.kv_heads));
   m.heads = std::llround(mean / groups) * std::max<std::int64_t>(1, m.kv_heads);
@@ -117,10 +118,12 @@ void read_gemma4(const Config& c, ModelSpec& m) {
   else
     m.attention.local.repeats = {true, true, true, true, true, false};
   const auto mean = [&](double windowed, double full) { return share * windowed + (1 - share) * full; };
-  const auto local = static_cast<double>(m.head_dim), global = static_cast<double>(c.integer_or("global_head_dim", 512));
+  const auto local = static_cast<double>(m.head_dim),
+             global = static_cast<double>(c.integer_or("global_head_dim", 512));
   const bool shared = c.flag("attention_k_eq_v", false);
   const auto kv = static_cast<double>(m.kv_heads),
-             global_kv = static_cast<double>(shared ? c.integer_or("num_global_key_value_heads", m.kv_heads) : m.kv_heads);
+             global_kv =
+                 static_cast<double>(shared ? c.integer_or("num_global_key_value_heads", m.kv_heads) : m.kv_heads);
   m.head_dim = 2 * std::llround(mean(local, global) / 2);
   const double keys = mean(kv * local, global_kv * global * (shared ? 0.5 : 1));
   m.kv_heads = nearest_divisor(keys / static_cast<double>(std::max<std::int64_t>(1, m.head_dim)), m.heads);

@@ -37,9 +37,7 @@ struct LinearMixerSpec {
   std::int64_t key_width() const { return key_heads * key_head_dim; }
   std::int64_t value_width() const { return value_heads * value_head_dim; }
   std::int64_t conv_channels() const {
-    return kind == Kind::lightning    ? 0
-           : kind == Kind::short_conv ? value_width()
-                                      : 2 * key_width() + value_width();
+    return kind == Kind::lightning ? 0 : kind == Kind::short_conv ? value_width() : 2 * key_width() + value_width();
   }
   /// Rows of the projections of the block's input: q, k, v and the output gate z; per value head a step size (Mamba-2)
   /// or decay and write strength (delta net). Kimi delta attention has gate and decay in two steps through key_head_dim
@@ -47,11 +45,16 @@ struct LinearMixerSpec {
   std::int64_t input_rows() const {
     const std::int64_t qkv = 2 * key_width() + value_width();
     switch (kind) {
-      case Kind::kimi_delta: return qkv + 2 * key_head_dim + value_heads;
-      case Kind::lightning: return qkv + value_width();
-      case Kind::short_conv: return 3 * value_width();
-      case Kind::mamba2: return qkv + value_width() + value_heads;
-      default: return qkv + value_width() + 2 * value_heads;
+      case Kind::kimi_delta:
+        return qkv + 2 * key_head_dim + value_heads;
+      case Kind::lightning:
+        return qkv + value_width();
+      case Kind::short_conv:
+        return 3 * value_width();
+      case Kind::mamba2:
+        return qkv + value_width() + value_heads;
+      default:
+        return qkv + value_width() + 2 * value_heads;
     }
   }
   /// Weights of the second steps of kimi_delta's gate and decay.
@@ -66,11 +69,16 @@ struct LinearMixerSpec {
   std::int64_t other_parameters() const {
     const std::int64_t filters = conv_channels() * conv_kernel;
     switch (kind) {
-      case Kind::kimi_delta: return filters + value_heads + key_width() + value_head_dim;
-      case Kind::lightning: return value_width();
-      case Kind::short_conv: return filters;
-      case Kind::mamba2: return filters + conv_channels() + 3 * value_heads + value_width();
-      default: return filters + 2 * value_heads + value_head_dim;
+      case Kind::kimi_delta:
+        return filters + value_heads + key_width() + value_head_dim;
+      case Kind::lightning:
+        return value_width();
+      case Kind::short_conv:
+        return filters;
+      case Kind::mamba2:
+        return filters + conv_channels() + 3 * value_heads + value_width();
+      default:
+        return filters + 2 * value_heads + value_head_dim;
     }
   }
   /// Products of the chunked kernel's forward pass, with C = chunk, K and V the head_dims. SSD (section 6): Q K^T (C x

@@ -104,7 +104,8 @@ double ModelSpec::mean_keys(std::int64_t layer, std::int64_t seq) const {
 
 std::int64_t ModelSpec::product_weights() const {
   std::int64_t weights =
-      (1 + mtp_layers) * vocab * d_model + moe_layers() * (d_model * (experts + 2 * moe_latent) + top_k * expert_width() * (ffn_rows(ffn) + ffn));
+      (1 + mtp_layers) * vocab * d_model +
+      moe_layers() * (d_model * (experts + 2 * moe_latent) + top_k * expert_width() * (ffn_rows(ffn) + ffn));
   for (std::int64_t layer = 0; layer < blocks(); ++layer)
     weights += mixer_projections(layer) + d_model * (ffn_rows(ffn_width(layer)) + ffn_width(layer)) +
                (mtp(layer) ? 2 * d_model * d_model : 0);

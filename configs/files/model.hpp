@@ -136,7 +136,7 @@ struct ModelSpec {
   /// Width of the rows that experts compute, between two projections that a layer's experts share (Nemotron 3 Super);
   /// 0 = d_model.
   std::int64_t moe_latent = 0;
-  bool ffn_bias = false;        ///< biases of FFNs and experts, after both products, and of the router (GPT-OSS)
+  bool ffn_bias = false;  ///< biases of FFNs and experts, after both products, and of the router (GPT-OSS)
   std::int64_t vocab = 0;
   /// Modules of multi-token prediction (DeepSeek-V3, section 2.2). Each norms the last hidden state and the next
   /// token's embedding, projects both together to d_model, and has a block, a final norm and a loss through the shared

@@ -1,5 +1,5 @@
-// Reads a model from a Hugging Face config.json: finds the text part and its family. A key for which the family has only
-// one value is not checked; a value that our model cannot express is an error that names it.
+// Reads a model from a Hugging Face config.json: finds the text part and its family. A key for which the family has
+// only one value is not checked; a value that our model cannot express is an error that names it.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -119,9 +119,8 @@ void add_approximations(const Config& whole, ModelSpec& m) {
 const Families& hugging_face_families() {
   static const Families kAll = [] {
     Families all;
-    for (const Families* some :
-         {&dense_families(), &older_families(), &expert_families(), &latent_families(), &mixer_families(),
-          &unequal_families()})
+    for (const Families* some : {&dense_families(), &older_families(), &expert_families(), &latent_families(),
+                                 &mixer_families(), &unequal_families()})
       all.insert(some->begin(), some->end());
     return all;
   }();

@@ -236,7 +236,8 @@ Family family(const ModelSpec& m) {
     return {"llama", "LlamaForCausalLM", llama};
   if (m.ffn_bias) refuse(m);
   if (llama_like && m.experts == 0 && bare && a.bias == Bias::qkv) return {"qwen2", "Qwen2ForCausalLM", qwen2};
-  if (llama_like && m.experts == 0 && a.bias != Bias::qkv && !a.mla.on() && a.qk_norm == QkNorm::head && a.clip_qkv == 0)
+  if (llama_like && m.experts == 0 && a.bias != Bias::qkv && !a.mla.on() && a.qk_norm == QkNorm::head &&
+      a.clip_qkv == 0)
     return {"qwen3", "Qwen3ForCausalLM", qwen3};
   const bool everywhere = !a.any_local() || a.local.repeats.empty();
   if (llama_like && everywhere && a.bias != Bias::qkv) {

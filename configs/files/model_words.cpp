@@ -19,12 +19,13 @@ std::string active(const ModelSpec& model) {
 std::string parameters_text(const ModelSpec& model) { return billions(model.total_parameters()) + active(model); }
 
 std::string model_lines(const ModelSpec& model) {
-  std::string out =
-      fmt::format("{}: {} parameters{}\n", model.name, billions(model.total_parameters()), active(model));
+  std::string out = fmt::format("{}: {} parameters{}\n", model.name, billions(model.total_parameters()), active(model));
   for (const std::string& what : model.approximations) out += fmt::format("approximated: {}\n", what);
   return out;
 }
 
-std::string approximations_text(const ModelSpec& model) { return fmt::format("{}", fmt::join(model.approximations, "; ")); }
+std::string approximations_text(const ModelSpec& model) {
+  return fmt::format("{}", fmt::join(model.approximations, "; "));
+}
 
 }  // namespace wt

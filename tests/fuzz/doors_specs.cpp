@@ -83,12 +83,12 @@ std::vector<Door> spec_doors() {
                    }});
   doors.push_back({"model", presets("models", {"dbrx", "qwen3-next-80b-a3b", "deepseek-v2-lite", "gpt-oss-20b"}),
                    of_file("model.yaml", [](const fs::path& file) { read_model(file.string()); })});
-  doors.push_back(
-      {"hugging_face_config", hugging_face_configs(), [](const auto& input, const auto&) {
-         const ModelSpec model = model_from_hugging_face(parse_python_json(input, "config.json"), "config.json");
-         model_lines(model);
-         config_json(model);
-       }});
+  doors.push_back({"hugging_face_config", hugging_face_configs(), [](const auto& input, const auto&) {
+                     const ModelSpec model =
+                         model_from_hugging_face(parse_python_json(input, "config.json"), "config.json");
+                     model_lines(model);
+                     config_json(model);
+                   }});
   doors.push_back({"cluster", presets("clusters", {"hgx-h100", "gb200-nvl72", "local-2core", "dbrx-3072-h100"}),
                    of_file("cluster.yaml", [](const fs::path& file) { read_cluster(file.string()); })});
   doors.push_back({"run",

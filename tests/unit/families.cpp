@@ -49,11 +49,11 @@ constexpr std::int64_t kLayers = 8, kWidth = 64, kHead = 16, kQ = 64, kKv = 32;
 }  // namespace
 
 TEST_CASE("dense families: weights that Llama's block does not have") {
-  CHECK(beyond_llama("qwen3") == kLayers * 2 * kHead);                               // q_norm and k_norm
-  CHECK(beyond_llama("olmo2") == kLayers * (kQ + kKv));                              // over the projections
+  CHECK(beyond_llama("qwen3") == kLayers * 2 * kHead);                                // q_norm and k_norm
+  CHECK(beyond_llama("olmo2") == kLayers * (kQ + kKv));                               // over the projections
   CHECK(beyond_llama("glm4", R"("attention_bias": false)") == kLayers * 2 * kWidth);  // norms on both sides
   CHECK(beyond_llama("seed_oss") == kLayers * (kQ + 2 * kKv));
-  CHECK(beyond_llama("arcee") == -kLayers * kWidth * 96);  // no gate
+  CHECK(beyond_llama("arcee") == -kLayers * kWidth * 96);              // no gate
   CHECK(beyond_llama("gemma", R"("head_dim": 16)") == -100 * kWidth);  // tied
   CHECK(beyond_llama("gemma3_text", R"("head_dim": 16)") == -100 * kWidth + kLayers * (2 * kWidth + 2 * kHead));
   CHECK(beyond_llama("starcoder2", R"("tie_word_embeddings": false)") ==
@@ -164,15 +164,16 @@ TEST_CASE("a text part is read alone, with what it takes from the whole") {
       R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560,
           "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})");  // gemma-3-4b-it's own keys
   CHECK(gemma.total_parameters() == 3880263168);
-  const ModelSpec wrapped = read(fmt::format(
-      R"({{"model_type": "some_vlm", "llm_config": {{"model_type": "qwen2", {}}}}})", kWidths));
+  const ModelSpec wrapped =
+      read(fmt::format(R"({{"model_type": "some_vlm", "llm_config": {{"model_type": "qwen2", {}}}}})", kWidths));
   CHECK(wrapped.attention.bias == AttentionSpec::Bias::qkv);
   CHECK_THAT(usage_error([] { read(R"({"model_type": "some_vlm", "text_config": {"model_type": "qwen9"}})"); }),
              Contains("text_config/model_type: found 'qwen9'") && Contains("did you mean"));
 }
 
 TEST_CASE("numbers that Python writes and JSON lacks are read, but not as numbers of a model") {
-  const ModelSpec m = family("llama", R"("time_step_limit": [0.0, Infinity], "note": "NaN \" Infinity", "x": -Infinity)");
+  const ModelSpec m =
+      family("llama", R"("time_step_limit": [0.0, Infinity], "note": "NaN \" Infinity", "x": -Infinity)");
   CHECK(m.layers == 8);
   CHECK_THAT(refused("llama", R"("rms_norm_eps": NaN)"), Contains("rms_norm_eps: found \"NaN\", needs a number"));
   CHECK_THAT(refused("llama", R"("head_dim": Infinity)"), Contains("head_dim: found \"Infinity\""));
@@ -183,7 +184,7 @@ TEST_CASE("rotary scaling: equal factors, kinds without a formula here, maps by 
   const ModelSpec equal = rope(R"("rope_type": "llama3", "factor": 16.0, "high_freq_factor": 1.0,
       "low_freq_factor": 1.0, "original_max_position_embeddings": 64)");
   const std::vector<double> all = rope_frequencies(equal.attention.rope_scaling, 10000, 16);
-  CHECK(all[0] == 1);                                                         // 10 rotations in 64 tokens
+  CHECK(all[0] == 1);                                       // 10 rotations in 64 tokens
   CHECK(all[7] == Approx(std::pow(10000, -7.0 / 8) / 16));  // 0.003: divided
   CHECK(rope(R"("type": "mrope", "mrope_section": [16, 24, 24])").untrainable().empty());
   for (const char* kind : {"dynamic", "longrope", "su"})
@@ -219,8 +220,7 @@ TEST_CASE("our YAML gives every new key back") {
            "index_topk": 16, "index_n_heads": 8, "index_head_dim": 8, "sliding_window": 4, "n_routed_experts": 8,
            "num_experts_per_tok": 2, "moe_intermediate_size": 32)",
         R"("model_type": "afmoe", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32)",
-        R"("model_type": "olmo2")",
-        R"("model_type": "lfm2", "full_attn_idxs": [2])"}) {
+        R"("model_type": "olmo2")", R"("model_type": "lfm2", "full_attn_idxs": [2])"}) {
     INFO(text);
     const ModelSpec model = read(fmt::format("{{{}, {}}}", text, kWidths));
     YamlMap map = YamlMap::from_text(yaml_of(model), "model.yaml");

@@ -1,4 +1,5 @@
-// Models by the names of the Hugging Face Hub: shapes that ship with Windtunnel, and their counts against published ones.
+// Models by the names of the Hugging Face Hub: shapes that ship with Windtunnel, and their counts against published
+// ones.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

@@ -141,9 +141,9 @@ TEST_CASE("bad values of linear mixers are refused by name") {
 }
 
 TEST_CASE("every kind of mixer computes the FLOPs that the model counts") {
-  for (const auto kind : {LinearMixerSpec::Kind::gated_delta_net, LinearMixerSpec::Kind::mamba2,
-                          LinearMixerSpec::Kind::lightning, LinearMixerSpec::Kind::kimi_delta,
-                          LinearMixerSpec::Kind::short_conv}) {
+  for (const auto kind :
+       {LinearMixerSpec::Kind::gated_delta_net, LinearMixerSpec::Kind::mamba2, LinearMixerSpec::Kind::lightning,
+        LinearMixerSpec::Kind::kimi_delta, LinearMixerSpec::Kind::short_conv}) {
     ModelSpec m = small();
     m.linear.kind = kind;
     INFO(yaml_of(m));

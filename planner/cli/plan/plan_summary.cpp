@@ -102,7 +102,8 @@ std::string step_sentence(const PlanInputs& inputs, const Plan& plan) {
                      format_seconds(step.step_s), format_seconds(step.low_s), format_seconds(step.high_s),
                      format_number(step.tokens_per_s_per_gpu), inputs.study.cluster.shared_cores() ? "rank" : "GPU",
                      step.mfu > 0 ? fmt::format(", MFU {:.1f} %", 100 * step.mfu) : "",
-                     parameters_text(inputs.study.model), approximated.empty() ? "" : " Approximated: " + approximated + ".");
+                     parameters_text(inputs.study.model),
+                     approximated.empty() ? "" : " Approximated: " + approximated + ".");
 }
 
 std::string simple_sentence(const PlanInputs& inputs, const Plan& plan) {

@@ -82,7 +82,8 @@ std::vector<WorkItem> BlockOps::attention_work(Direction direction) const {
   if (m.attention.output_gate && !linear()) add(Kernel::swiglu, tokens, {m.heads * m.v_head_dim()});
   const std::int64_t values = linear() ? m.linear.value_width() : m.heads * m.v_head_dim();
   if (const std::int64_t rank = m.attention.out_rank; rank > 0 && !linear()) {
-    add(Kernel::gemm, fixed(sizes_.tokens * as_double(m.attention.out_groups)), {rank, values / m.attention.out_groups});
+    add(Kernel::gemm, fixed(sizes_.tokens * as_double(m.attention.out_groups)),
+        {rank, values / m.attention.out_groups});
     add(Kernel::gemm, tokens, {m.d_model, m.attention.out_groups * rank});
   } else {
     add(Kernel::gemm, tokens, {m.d_model, values});

@@ -73,8 +73,7 @@ Op BlockOps::experts(Direction direction, const LayerRecompute& recompute) const
   const std::int64_t d = m.expert_width();
   o.work = {item(Kernel::grouped_gemm, direction, rows, {m.ffn_rows(m.ffn), d, local_experts}),
             item(m.gated() ? Kernel::swiglu : Kernel::gelu, direction, rows, {m.ffn})};
-  if (backward || output)
-    o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {d, m.ffn, local_experts}));
+  if (backward || output) o.work.push_back(item(Kernel::grouped_gemm, direction, rows, {d, m.ffn, local_experts}));
   if (m.ffn_bias)
     for (const std::int64_t biases : {m.ffn_rows(m.ffn), d}) add_bias(o.work, direction, rows, biases);
   if (!local && (backward || output))

@@ -31,8 +31,7 @@ std::vector<MuonMatrices> muon_matrices(const ModelSpec& model, const Layout& la
     add((model.attention.output_gate ? 2 : 1) * q, a.q_lora_rank > 0 ? a.q_lora_rank : d, 1);
     add(model.kv_heads * model.head_dim, d, model.attention.shared_kv ? 1 : 2);
   }
-  const std::int64_t values =
-      model.linear_mixer(layer) ? model.linear.value_width() : model.heads * model.v_head_dim();
+  const std::int64_t values = model.linear_mixer(layer) ? model.linear.value_width() : model.heads * model.v_head_dim();
   if (const std::int64_t rank = model.attention.out_rank, groups = model.attention.out_groups;
       rank > 0 && !model.linear_mixer(layer)) {
     add(rank, values / groups, groups);
