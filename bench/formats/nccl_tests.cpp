@@ -1,181 +1,178 @@
 #include "bench/formats/nccl_tests.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <utility>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "bench/formats/nccl_group.hpp"
+#include "bench/formats/nccl_run.hpp"
 #include "configs/base/error.hpp"
-#include "configs/base/parsed.hpp"
 
 namespace wt {
 namespace {
 
-/// The programs of nccl-tests, and this project's names of their collectives.
-const std::map<std::string, std::string> kTests{
-    {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"}, {"reduce_scatter", "reduce_scatter"},
-    {"alltoall", "all_to_all"},   {"broadcast", "broadcast"},   {"reduce", "reduce"},
-    {"sendrecv", "send_recv"},    {"gather", "gather"},         {"scatter", "scatter"},
-    {"hypercube", "hypercube"}};
-const std::set<std::string> kTypes{"int8", "uint8", "int32",  "uint32",   "int64",  "uint64",
-                                   "half", "float", "double", "bfloat16", "f8e4m3", "f8e5m2"};
-
 constexpr std::int64_t kLargeMessage = 1 << 20;  // times of smaller messages depend on the host, and vary more
 constexpr double kApart = 2;
-constexpr std::size_t kLongestLine = 1024;  // longer than any line of the tests; std::regex recurses by character
+constexpr double kCoarse = 0.01;  // a time from a bandwidth that is printed less exactly than this is left out
 
-class NcclTestsReader {
+std::string listed(const std::set<std::string>& words) { return fmt::format("{}", fmt::join(words, ", ")); }
+
+/// The runs of the test that is read, and its name.
+std::string choose(std::vector<NcclRun>& runs, const std::string& wanted, const std::string& origin) {
+  std::set<std::string> all;
+  for (const NcclRun& run : runs) all.insert(run.tests.begin(), run.tests.end());
+  if (wanted.empty() && all.empty())
+    refuse_nccl(origin, "no name of a test", "one with a name; say it with --test all_reduce (or another)");
+  if (wanted.empty() && all.size() > 1)
+    refuse_nccl(origin, "the tests " + listed(all), "one test a file; choose it with --test, or split the file");
+  if (wanted.empty()) return *all.begin();
+  const std::string test = nccl_test_named(wanted, "--test");
+  std::erase_if(runs, [&](const NcclRun& run) {
+    const std::set<std::string>& names = run.tests.empty() ? all : run.tests;
+    return !names.empty() && !names.contains(test);
+  });
+  if (runs.empty()) refuse_nccl(origin, "the tests " + listed(all), "the test of --test, which is " + test);
+  return test;
+}
+
+class Merged {
  public:
-  explicit NcclTestsReader(std::string origin) : origin_(std::move(origin)) {}
+  Merged(std::string origin, const NcclTestsOptions& options) : origin_(std::move(origin)), options_(options) {}
 
-  Profile read(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line); ++line_) {
-      line.resize(std::min(line.size(), kLongestLine));
-      name(line);
-      if (!device(line)) row(line);
+  NcclTests of(std::vector<NcclRun> runs) {
+    if (runs.empty()) refuse_nccl(origin_, "no row with a size above 0", "the tests' table");
+    out_.test = choose(runs, options_.test, origin_);
+    std::optional<NcclGroup> first;
+    for (const NcclRun& run : runs) {
+      check_single(run, runs.size());
+      const NcclGroup group = group_of(run, out_.test, options_, origin_);
+      if (first && (first->ranks != group.ranks || first->hosts != group.hosts || first->members != group.members))
+        refuse_nccl(run.rows.front().where,
+                    fmt::format("runs over {} and {} GPUs, on {} and {} hosts", first->ranks, group.ranks, first->hosts,
+                                group.hosts),
+                    "one cluster's ranks and nodes a file; split it");
+      if (!first) take(group, run);
+      first = group;
+      out_.notes.insert(run.notes.begin(), run.notes.end());
+      for (const NcclRow& row : run.rows) add(row, run.cpu_time);
     }
-    line_ = 0;
-    if (test_.empty())
-      fail("no name of a test",
-           "one of the tests' own (all_reduce_perf, ...); keep the command or the last line in the text");
-    if (hosts_.empty())
-      fail("no list of devices ('#  Rank  0 ... on HOST device  0 [..] GPU')", "the tests' whole output");
-    if (sizes_.empty()) fail("no row with a size above 0", "the tests' table");
-    Profile profile;
-    const auto nodes = static_cast<std::int64_t>(hosts_.size());
-    profile.fingerprint = {{"device", gpu_},
-                           {"host", "asynchronous"},
-                           {"gpus_per_node", std::to_string(ranks_ / nodes)},
-                           {"source", "nccl-tests " + test_ + "_perf"}};
-    if (!nccl_.empty()) profile.fingerprint["nccl"] = nccl_;
-    for (auto& [bytes, times] : sizes_) {
-      check_alike(bytes, times);
-      Measurement m;
-      m.kernel = kTests.at(test_), m.pass = "";
-      m.shape = {{"bytes", bytes}, {"ranks", ranks_}, {"nodes", nodes}};
-      m.counters = {{"in_place_s", times.in_place_s / static_cast<double>(times.out_of_place_s.size())}};
-      m.samples = std::move(times.out_of_place_s);
-      m.evidence = {Evidence::measured, "nccl-tests " + test_ + "_perf, out of place, " + origin_};
-      profile.measurements.push_back(std::move(m));
-    }
-    return profile;
+    if (coarse_ > 0)
+      out_.notes.insert(fmt::format("{} rows left out: their bandwidth, which gives the time where -C prints CPU time, has "
+                                    "too few digits",
+                                    coarse_));
+    if (out_.sizes.empty()) refuse_nccl(origin_, "no row whose time is known", "the tests' table without -C");
+    for (auto& [bytes, size] : out_.sizes) size.in_place_s /= counts_.at(bytes);
+    return std::move(out_);
   }
 
  private:
-  struct Times {
-    std::vector<double> out_of_place_s;
-    double in_place_s = 0;  ///< sum over repetitions
-  };
-
-  /// Runs in one text are merged, so they must come from one machine in one state.
-  void check_alike(std::int64_t bytes, const Times& times) const {
-    const auto [least, most] = std::ranges::minmax_element(times.out_of_place_s);
-    if (bytes >= kLargeMessage && *most > kApart * *least)
-      fail(fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", *least * 1e6, *most * 1e6, bytes),
-           fmt::format("runs within a factor of {} of each other; import each on its own", kApart));
+  void check_single(const NcclRun& run, std::size_t runs) const {
+    if (run.devices.size() == 1)
+      refuse_nccl(run.rows.front().where,
+                  runs > 1 ? fmt::format("{} runs of a single rank", runs) : "a run of a single rank", kNcclOneRun);
   }
 
-  void name(const std::string& line) {
-    static const std::regex program("([a-z_]+)_perf\\b"), version("NCCL version:? ?([0-9][0-9.]*)");
-    std::smatch found;
-    if (line.find("_perf") != std::string::npos)
-      for (std::sregex_iterator it(line.begin(), line.end(), program), end; it != end; ++it) {
-        const std::string word = (*it)[1];
-        if (!kTests.contains(word)) continue;
-        if (!test_.empty() && test_ != word) fail("the tests " + test_ + " and " + word, "one test a file; split it");
-        test_ = word;
-      }
-    if (line.find("NCCL version") != std::string::npos && std::regex_search(line, found, version)) nccl_ = found[1];
+  void take(const NcclGroup& group, const NcclRun& run) {
+    out_.gpu = run.devices.empty() ? options_.gpu : run.devices.front().gpu;
+    out_.nccl = run.nccl;
+    out_.members = group.members;
+    out_.hosts = group.hosts;
+    out_.gpus_per_host = group.gpus_per_host;
+    out_.groups = group.groups;
   }
 
-  bool device(const std::string& line) {
-    static const std::regex rank(
-        "#\\s+Rank\\s+(\\d+)\\s.*\\bon\\s+(\\S+)\\s+device\\s+(\\d+)\\s+\\[([^\\]]*)\\]\\s+(.*\\S)\\s*");
-    std::smatch found;
-    if (line.find("Using devices") != std::string::npos) list_begins_ = true;
-    if (line.find("device") == std::string::npos || !std::regex_search(line, found, rank)) return false;
-    const std::string number = found[1], host = found[2], index = found[3], bus = found[4], gpu = found[5];
-    if (number == "0" && (list_begins_ || !sizes_.empty())) {  // the list of a further run
-      if (!sizes_.empty()) before_ = {ranks_, hosts_.size()};
-      ranks_ = 0, hosts_.clear(), devices_.clear();
-    }
-    if (number != std::to_string(ranks_))
-      fail(fmt::format("rank {} behind {} ranks", number, ranks_), "ranks 0, 1, 2, ... of one run");
-    if (!gpu_.empty() && gpu_ != gpu) fail("GPUs " + gpu_ + " and " + gpu, "one kind of GPU");
-    if (!devices_.insert(std::array{host, index, bus}).second)
-      fail(fmt::format("a second rank on device {} of host {}, bus id {}", index, host, bus),
-           "a GPU a rank; hosts with one name count as one, give each its own");
-    ++ranks_, hosts_.insert(host), gpu_ = gpu, list_begins_ = false;
-    return true;
-  }
-
-  /// Columns: size count type redop [root] time algbw busbw #wrong time algbw busbw #wrong; older tests have no root.
-  void row(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;) words.push_back(word);
-    std::size_t type = 2;
-    while (type < words.size() && !kTypes.contains(words[type])) ++type;
-    if (type >= words.size() || !parsed<std::int64_t>(words[type - 1])) return;
-    const auto size = parsed<std::int64_t>(words[type - 2]);
-    if (!size) return;
-    const std::size_t left = words.size() - type;
-    if (left != 10 && left != 11)
-      fail(fmt::format("{} words behind the element type", left - 1),
-           "redop, root, and twice time, algbw, busbw, #wrong");
-    const std::int64_t bytes = *size;
-    if (bytes == 0) return;
-    if (before_ && *before_ != std::pair{ranks_, hosts_.size()})
-      fail("runs over " + std::to_string(before_->first) + " and " + std::to_string(ranks_) + " GPUs",
-           "one cluster's ranks and nodes a file; split it");
-    const std::size_t first = words.size() - 8;
-    const double out = time_s(words, first, bytes), in_place = time_s(words, first + 4, bytes);
-    Times& times = sizes_[bytes];
-    times.out_of_place_s.push_back(out);
-    times.in_place_s += in_place;
-  }
-
-  double time_s(const std::vector<std::string>& words, std::size_t at, std::int64_t bytes) const {
-    const double us = parsed<double>(words[at]).value_or(0);
-    const auto algbw = parsed<double>(words[at + 1]);
-    if (!algbw || !(us > 0 && std::isfinite(us)))
-      fail("'" + words[at] + " " + words[at + 1] + "'", "microseconds and GB/s");
-    if (words[at + 3] != "N/A" &&
-        !(parsed<double>(words[at + 3]).value_or(1) <= 1e-3))  // older tests print the largest error instead
-      fail(words[at + 3] + " wrong results", "0 or N/A; do not use this cluster's figures before it computes rightly");
-    // Both are rounded, to three digits or two decimals.
-    const double expected = static_cast<double>(bytes) / us * 1e-3;
-    if (std::abs(*algbw - expected) > 0.011 + 0.01 * expected)
-      fail(fmt::format("algbw {} GB/s where size / time is {:.3g}", *algbw, expected),
-           "the columns of nccl-tests: time in us, then algbw in GB/s");
+  /// Seconds; 0 = they are not known well enough.
+  double seconds(const NcclSide& side, const NcclRow& row, bool cpu_time) const {
+    const double expected_us = static_cast<double>(row.bytes) * out_.buffer_factor() * 1e-3 / side.algbw_GBps.value;
+    if (cpu_time) return side.algbw_GBps.half <= kCoarse * side.algbw_GBps.value ? expected_us * 1e-6 : 0;
+    const auto [us, half_us] = side.time_us;
+    const double expected = static_cast<double>(row.bytes) * out_.buffer_factor() / us * 1e-3;
+    const double rounding = side.algbw_GBps.half + expected * half_us / us;
+    if (std::abs(side.algbw_GBps.value - expected) > 0.01 * expected + 2 * rounding)
+      refuse_nccl(row.where, fmt::format("algbw {} GB/s where size / time is {:.3g}", side.algbw_GBps.value, expected),
+                  "the columns of nccl-tests: time in us, then algbw in GB/s");
     return us * 1e-6;
   }
 
-  [[noreturn]] void fail(const std::string& found, const std::string& allowed) const {
-    throw_usage("{}{}: found {}, allowed {}", origin_, line_ > 0 ? ":" + std::to_string(line_) : "", found, allowed);
+  void add(const NcclRow& row, bool cpu_time) {
+    const double out_s = seconds(row.out_of_place, row, cpu_time), in_s = seconds(row.in_place, row, cpu_time);
+    if (out_s == 0 || in_s == 0) {
+      ++coarse_;
+      return;
+    }
+    // Runs in one file are merged, so they must come from one machine in one state.
+    const auto [known, fresh] = least_and_most_.try_emplace(row.bytes, out_s, out_s);
+    auto& [least, most] = known->second;
+    least = std::min(least, out_s), most = std::max(most, out_s);
+    if (row.bytes >= kLargeMessage && most > kApart * least)
+      refuse_nccl(row.where, fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", least * 1e6, most * 1e6, row.bytes),
+                  fmt::format("runs within a factor of {} of each other; import each on its own", kApart));
+    NcclTests::Size& size = out_.sizes[row.bytes];
+    if (row.each_us.empty()) size.out_of_place_s.push_back(out_s);
+    for (const double us : row.each_us) size.out_of_place_s.push_back(us * 1e-6);
+    size.in_place_s += in_s;
+    counts_[row.bytes] += 1;
   }
 
   const std::string origin_;
-  int line_ = 1;
-  std::string test_, gpu_, nccl_;
-  bool list_begins_ = true;  ///< no line of the list of devices has been read yet
-  std::int64_t ranks_ = 0;
-  std::set<std::string> hosts_;
-  /// Host, index and bus id; the index alone is not unique, because it is 0 for all tasks that see one GPU each.
-  std::set<std::array<std::string, 3>> devices_;
-  std::optional<std::pair<std::int64_t, std::size_t>> before_;  ///< ranks and hosts of the previous run in this text
-  std::map<std::int64_t, Times> sizes_;
+  const NcclTestsOptions& options_;
+  NcclTests out_;
+  std::size_t coarse_ = 0;
+  std::map<std::int64_t, double> counts_;  ///< rows of a size
+  std::map<std::int64_t, std::pair<double, double>> least_and_most_;
 };
 
 }  // namespace
 
-Profile from_nccl_tests(const std::string& text, const std::string& origin) {
-  return NcclTestsReader(origin).read(text);
+double NcclTests::bus_factor() const { return nccl_bus_factor(test, static_cast<double>(ranks())); }
+
+double NcclTests::buffer_factor() const {
+  const auto n = static_cast<double>(ranks());
+  return test == "hypercube" ? (n - 1) / n : 1;  // its bandwidth counts what a rank sends, its size what it has at the end
+}
+
+std::int64_t NcclTests::nodes(std::int64_t nvlink_domain) const {
+  if (nvlink_domain <= gpus_per_host) return hosts;
+  std::set<std::int64_t> racks;
+  for (const std::int64_t rank : members) racks.insert(rank / nvlink_domain);
+  return static_cast<std::int64_t>(racks.size());
+}
+
+NcclTests read_nccl_tests(const std::string& text, const std::string& origin, const NcclTestsOptions& options) {
+  return Merged(origin, options).of(nccl_runs_of_text(text, origin));
+}
+
+NcclTests read_nccl_tests_json(const nlohmann::json& document, const std::string& origin,
+                               const NcclTestsOptions& options) {
+  NcclRun run = nccl_run_of_json(document, origin);
+  std::vector<NcclRun> runs;
+  if (!run.rows.empty()) runs.push_back(std::move(run));
+  return Merged(origin, options).of(std::move(runs));
+}
+
+Profile profile_of(const NcclTests& tests, const std::string& origin, std::int64_t nvlink_domain) {
+  const std::int64_t nodes = tests.nodes(nvlink_domain);
+  Profile profile;
+  profile.fingerprint = {
+      {"device", tests.gpu},
+      {"host", "asynchronous"},
+      {"gpus_per_node", std::to_string(nvlink_domain > tests.gpus_per_host ? nvlink_domain : tests.gpus_per_host)},
+      {"source", "nccl-tests " + tests.test + "_perf"}};
+  if (!tests.nccl.empty()) profile.fingerprint["nccl"] = tests.nccl;
+  for (const auto& [bytes, size] : tests.sizes) {
+    Measurement m;
+    m.kernel = tests.test, m.pass = "";
+    m.shape = {{"bytes", bytes}, {"ranks", tests.ranks()}, {"nodes", nodes}};
+    if (tests.groups > 1) m.shape["groups"] = tests.groups;
+    m.counters = {{"in_place_s", size.in_place_s}};
+    m.samples = size.out_of_place_s;
+    m.evidence = {Evidence::measured, "nccl-tests " + tests.test + "_perf, out of place, " + origin};
+    profile.measurements.push_back(std::move(m));
+  }
+  return profile;
 }
 
 namespace {
@@ -193,6 +190,11 @@ bool is_json_document(const std::string& text) {
 
 bool is_nccl_tests(const std::string& text) {
   return text.find("algbw") != std::string::npos && text.find("busbw") != std::string::npos && !is_json_document(text);
+}
+
+bool is_nccl_tests_json(const nlohmann::json& document) {
+  return document.is_object() && document.contains("nccl_version") && document.contains("config") &&
+         document.contains("results");
 }
 
 }  // namespace wt

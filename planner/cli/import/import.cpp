@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/formats/google_benchmark.hpp"
 #include "bench/formats/kineto.hpp"
@@ -15,6 +16,8 @@
 #include "configs/files/cluster.hpp"
 #include "configs/files/data_sheet.hpp"
 #include "configs/files/profile.hpp"
+#include "planner/cli/import/nccl_report.hpp"
+#include "planner/cli/import/usual_collective.hpp"
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/output.hpp"
@@ -30,28 +33,6 @@ namespace {
 constexpr std::size_t kMostUnknown = 40;  // the rest of the long tail is not informative
 
 Cell microseconds(double seconds) { return {seconds * 1e6, fmt::format("{:.4g}", seconds * 1e6)}; }
-
-/// One row per size. `profile` comes from from_nccl_tests and is not empty.
-Report nccl_tests_report(const Profile& profile) {
-  Report report;
-  const auto& shape = profile.measurements.front().shape;
-  report.title = "Import of nccl-tests";
-  report.answer = fmt::format("{} {} of {} over {} {} on {} {}.", profile.measurements.size(),
-                              profile.measurements.size() == 1 ? "size" : "sizes", profile.measurements.front().kernel,
-                              shape.at("ranks"), profile.fingerprint.at("device"), shape.at("nodes"),
-                              shape.at("nodes") == 1 ? "node" : "nodes");
-  Table table{.title = "Out of place",
-              .columns = {numeric("bytes"), numeric("samples"), numeric("median", "us"),
-                          numeric("algorithm bandwidth", "GB/s")}};
-  for (const Measurement& m : profile.measurements) {
-    const double Bps = static_cast<double>(m.shape.at("bytes")) / m.median();
-    table.rows.push_back({whole(static_cast<std::size_t>(m.shape.at("bytes"))), whole(m.samples.size()),
-                          microseconds(m.median()), Cell(Bps / 1e9, fmt::format("{:.4g}", Bps / 1e9))});
-  }
-  report.sections.push_back({.id = "collectives", .title = "What was measured", .items = {table}});
-  report.payload = {{"kind", "nccl-tests"}, {"measurements", profile.measurements.size()}};
-  return report;
-}
 
 /// Time by class of kernels, and the unclassified kernels, the longest first.
 Report kineto_report(const KinetoTrace& trace) {
@@ -130,65 +111,96 @@ Report nvbench_report(const NvbenchResult& result) {
 }
 
 struct Options {
-  std::string file, cluster, output;
+  std::string file, cluster, output, test;
+  std::int64_t gpus = 0;
   bool json = false;
 };
 
-/// Adds facts of the cluster that calibrate needs and measurements lack.
-void add_cluster(Profile& profile, const std::string& name) {
-  const ClusterSpec cluster = read_cluster(name);
+/// The cluster of --cluster, which must be of the GPUs that were measured; empty where there is none.
+std::optional<ClusterSpec> read_measured_cluster(const std::string& name, const std::string& gpu) {
+  if (name.empty()) return std::nullopt;
+  ClusterSpec cluster = read_cluster(name);
   if (cluster.shared_cores())
     throw_usage("--cluster {}: found a host whose ranks share cores, needs a cluster of GPUs", name);
   if (!cluster.others.empty())
     throw_usage("--cluster {}: found nodes of several kinds, needs a cluster of those that were measured", name);
-  const auto device = profile.fingerprint.find("device");
-  const auto sheet = data_sheet(cluster.gpu_name);
-  const auto measured = device == profile.fingerprint.end() ? std::nullopt : data_sheet(device->second);
+  const auto sheet = data_sheet(cluster.gpu_name), measured = data_sheet(gpu);
   if (sheet && measured && sheet->name != measured->name)
-    throw_usage("--cluster {}: found a measurement of {}, needs one of the cluster's {}", name, device->second,
-                cluster.gpu_name);
+    throw_usage("--cluster {}: found a measurement of {}, needs one of the cluster's {}", name, gpu, cluster.gpu_name);
+  return cluster;
+}
+
+/// Facts of the cluster that calibrate needs and measurements lack.
+void add_cluster(Profile& profile, const ClusterSpec& cluster) {
   profile.fingerprint["nvlink_Bps"] = fmt::format("{:.6g}", cluster.nvswitch_Bps);
   profile.fingerprint["nic_Bps"] = fmt::format("{:.6g}", cluster.nic_per_gpu_Bps());
   profile.fingerprint["transport"] = cluster.transport;
+  const auto sheet = data_sheet(cluster.gpu_name);
   if (const std::int64_t nvls = sheet ? nvls_least_ranks(sheet->generation) : 0; nvls > 0)
     profile.fingerprint["nvls_ranks"] = std::to_string(nvls);
+}
+
+struct Imported {
+  Profile profile;
+  Report report;
+};
+
+/// `document`: null where the file is the tests' table.
+Imported import_nccl_tests(const Options& o, const std::string& text, const nlohmann::json* document) {
+  NcclTestsOptions known{.test = o.test, .gpus = o.gpus};
+  if (o.gpus > 0) {
+    if (o.cluster.empty()) throw_usage("--gpus {}: found no --cluster, needs one, which says what GPUs they are", o.gpus);
+    const ClusterSpec cluster = read_cluster(o.cluster);
+    known.gpu = cluster.gpu_name;
+    known.gpus_per_host = std::min(cluster.gpus_per_node, gpus_of_host(cluster.gpu_name));
+  }
+  const NcclTests tests =
+      document ? read_nccl_tests_json(*document, o.file, known) : read_nccl_tests(text, o.file, known);
+  const auto cluster = read_measured_cluster(o.cluster, tests.gpu);
+  std::optional<UsualCollectives> usual;
+  if (cluster || data_sheet(tests.gpu)) usual.emplace(tests, cluster ? &*cluster : nullptr);
+  const std::int64_t domain = usual ? usual->nvlink_domain() : 0;
+  return {profile_of(tests, o.file, domain), nccl_tests_report(tests, usual ? &*usual : nullptr, tests.nodes(domain))};
+}
+
+Imported import_json(const Options& o, const std::string& text) {
+  // Read more leniently than our own files: many versions of profilers write these, some with duplicate keys.
+  const nlohmann::json document = lax_json(text);
+  if (is_nccl_tests_json(document)) return import_nccl_tests(o, text, &document);
+  if (!o.test.empty() || o.gpus > 0)
+    throw_usage("{}: found no nccl-tests, which --test and --gpus are for; leave them out", o.file);
+  if (is_nvbench(document)) {
+    NvbenchResult result = from_nvbench(document, o.file);
+    Report report = nvbench_report(result);
+    return {std::move(result.profile), std::move(report)};
+  }
+  if (is_chrome_trace(document)) {
+    KinetoTrace trace = from_kineto(document, o.file);
+    Report report = kineto_report(trace);
+    return {std::move(trace.profile), std::move(report)};
+  }
+  throw_usage(
+      "{}: found {}, needs what nccl-tests print (with algbw and busbw) or write with -J, the JSON of nvbench (with "
+      "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
+      o.file,
+      document.is_discarded()         ? "none of the three, or broken JSON"
+      : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
+      : document.contains("schema")   ? "a file of our own"
+                                      : "other JSON");
 }
 
 void import_file(const Options& o) {
   const std::string text =
       read_file(o.file, "the output of nccl-tests, nvbench's JSON or a trace of PyTorch's profiler");
-  Profile profile;
-  Report report;
-  if (is_nccl_tests(text)) {
-    profile = from_nccl_tests(text, o.file);
-    report = nccl_tests_report(profile);
-  } else {
-    if (text.starts_with("\x1f\x8b")) throw_usage("{}: found gzip, needs plain text; unpack it with gunzip", o.file);
-    // Read more leniently than our own files: many versions of profilers write these, some with duplicate keys.
-    const nlohmann::json document = lax_json(text);
-    if (!is_chrome_trace(document) && !is_nvbench(document))
-      throw_usage(
-          "{}: found {}, needs the text that nccl-tests print (with algbw and busbw), the JSON of nvbench (with "
-          "devices and benchmarks) or a JSON trace of PyTorch's profiler (with traceEvents)",
-          o.file,
-          document.is_discarded()         ? "none of the three, or broken JSON"
-          : is_google_benchmark(document) ? "Google Benchmark's JSON, which gate and calibrate read as it is"
-          : document.contains("schema")   ? "a file of our own"
-                                          : "other JSON");
-    if (is_nvbench(document)) {
-      NvbenchResult result = from_nvbench(document, o.file);
-      report = nvbench_report(result);
-      profile = std::move(result.profile);
-    } else {
-      KinetoTrace trace = from_kineto(document, o.file);
-      report = kineto_report(trace);
-      profile = std::move(trace.profile);
-    }
-  }
-  if (!o.cluster.empty()) add_cluster(profile, o.cluster);
-  if (!o.output.empty()) write_profile(profile, o.output);
-  report.provenance = provenance({{"file", o.file}});
-  put_report(report, o.json);
+  if (text.starts_with("\x1f\x8b")) throw_usage("{}: found gzip, needs plain text; unpack it with gunzip", o.file);
+  Imported imported = is_nccl_tests(text) ? import_nccl_tests(o, text, nullptr) : import_json(o, text);
+  const auto device = imported.profile.fingerprint.find("device");
+  if (const auto cluster = read_measured_cluster(
+          o.cluster, device == imported.profile.fingerprint.end() ? std::string() : device->second))
+    add_cluster(imported.profile, *cluster);
+  if (!o.output.empty()) write_profile(imported.profile, o.output);
+  imported.report.provenance = provenance({{"file", o.file}});
+  put_report(imported.report, o.json);
 }
 
 }  // namespace
@@ -199,11 +211,15 @@ void add_import(CLI::App& app) {
                         "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
   const auto o = command.runs(import_file);
   command
-      .option("FILE", o->file, "Output of an nccl-tests program, nvbench's JSON, or a trace exported by torch.profiler")
+      .option("FILE", o->file, "What an nccl-tests program printed or wrote with -J, nvbench's JSON, or a trace exported by torch.profiler")
       .required();
   command.option(
       "--cluster", o->cluster,
       "Cluster it was measured on, whose link speeds calibrate needs: a preset of configs/clusters, or a file");
+  command.option("--test", o->test, "Test of nccl-tests, where the file names none or several: all_reduce, alltoall, ...");
+  command
+      .option("--gpus", o->gpus, "GPUs of nccl-tests, where the file has no list of devices; their cluster is --cluster")
+      .between(std::int64_t{2}, std::int64_t{100000});
   command.option("-o,--output", o->output, "Profile (JSON) to write");
   command.flag("--json", o->json, "Print one JSON document");
 }
