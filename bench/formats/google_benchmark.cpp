@@ -30,14 +30,15 @@ bool is_library_suffix(const std::string& part) {
 }
 
 // "BM_gemm/m:512/64/manual_time" -> kernel "BM_gemm/64", shape m=512, clock "device".
-void read_name(const std::string& run_name, Measurement& m) {
+void read_name(const std::string& run_name, GoogleBenchmarkClock clock, Measurement& m) {
   m.kernel.clear();
+  if (clock == GoogleBenchmarkClock::cpu) m.clock = "thread_cpu";
   std::size_t start = 0;
   while (start <= run_name.size()) {
     const std::size_t end = std::min(run_name.find('/', start), run_name.size());
     const std::string part = run_name.substr(start, end - start);
     start = end + 1;
-    if (part == "manual_time") m.clock = "device";
+    if (part == "manual_time" && clock == GoogleBenchmarkClock::real) m.clock = "device";
     if (is_library_suffix(part)) continue;
     const std::size_t colon = part.find(':');
     if (colon != std::string::npos && colon > 0)
@@ -101,20 +102,21 @@ bool is_google_benchmark(const json& document) {
   return document.is_object() && document.contains("benchmarks") && document.contains("context");
 }
 
-std::map<std::string, std::string> google_benchmark_names(const json& document, const std::string& origin) {
+std::map<std::string, std::string> google_benchmark_names(const json& document, const std::string& origin,
+                                                          GoogleBenchmarkClock clock) {
   std::map<std::string, std::string> names;
   for (const JsonReader& row : JsonReader(document, origin).at("benchmarks").elements()) {
     if (row.has("run_type") && row.at("run_type").string() != "iteration") continue;
     const std::string run_name = row.at(row.has("run_name") ? "run_name" : "name").string();
     Measurement m;
     m.pass = "";
-    read_name(run_name, m);
+    read_name(run_name, clock, m);
     names[m.name()] = run_name;
   }
   return names;
 }
 
-Profile from_google_benchmark(const json& document, const std::string& origin) {
+Profile from_google_benchmark(const json& document, const std::string& origin, GoogleBenchmarkClock clock) {
   const JsonReader in(document, origin);
   Profile profile;
   profile.fingerprint = read_context(in.at("context"));
@@ -128,14 +130,15 @@ Profile from_google_benchmark(const json& document, const std::string& origin) {
     Measurement sample;
     sample.pass = "";
     sample.evidence = {Evidence::measured, "Google Benchmark, " + origin};
-    read_name(run_name, sample);
+    read_name(run_name, clock, sample);
     if (is_set(row, "error_occurred")) {
       failures[sample.name()] = row.has("error_message") ? row.at("error_message").string() : "it gives no reason";
       continue;
     }
     const double unit_s = seconds_per(row.at("time_unit"));
-    sample.samples = {row.at("real_time").non_negative() * unit_s};
-    sample.counters["cpu_s"] = row.at("cpu_time").non_negative() * unit_s;
+    const double real_s = row.at("real_time").non_negative() * unit_s, cpu_s = row.at("cpu_time").non_negative() * unit_s;
+    sample.samples = {clock == GoogleBenchmarkClock::cpu ? cpu_s : real_s};
+    sample.counters["cpu_s"] = cpu_s;
     for (const auto& [key, value] : row.items())
       if (is_counter(key, value.value())) sample.counters[key] = value.finite();
 

@@ -118,8 +118,9 @@ void judge(GateRow& row, const GateOptions& options) {
   const bool low_inside = row.ratio_low && !beyond_floors(row, *row.ratio_low, options);
   const bool high_inside = row.ratio_high && !beyond_floors(row, *row.ratio_high, options);
   if (!large && low_inside && high_inside) {
-    row.verdict = Verdict::same;
-    row.reason = "the 95 % interval lies within the floors";
+    const bool certain = significant && worsening(row, *row.ratio) > 1;
+    row.verdict = certain ? Verdict::below_floor : Verdict::same;
+    row.reason = "the 95 % interval lies within the floors" + (certain ? ": " + test : "");
     return;
   }
   row.verdict = Verdict::inconclusive;
@@ -283,12 +284,15 @@ GateResult compare(const Profile& base, const Profile& current, const GateOption
   return result;
 }
 
-Profile read_gate_input(const std::vector<std::filesystem::path>& files) {
+Profile read_gate_input(const std::vector<std::filesystem::path>& files, GoogleBenchmarkClock clock) {
   std::vector<Profile> profiles;
   std::vector<std::string> names;
   for (const auto& file : files) {
     const nlohmann::json document = read_json(file);
-    profiles.push_back(is_google_benchmark(document) ? from_google_benchmark(document, file.string())
+    if (clock != GoogleBenchmarkClock::real && !is_google_benchmark(document))
+      throw_usage("{}: found no JSON of Google Benchmark, needs it for --clock cpu; its times have a clock of their own",
+                  file.string());
+    profiles.push_back(is_google_benchmark(document) ? from_google_benchmark(document, file.string(), clock)
                        : is_nvbench(document)        ? from_nvbench(document, file).profile
                                                      : profile_from_json(document, file.string()));
     names.push_back(file.string());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/formats/google_benchmark.hpp"
 #include "configs/files/profile.hpp"
 #include "configs/machine/fingerprint.hpp"
 
@@ -17,11 +18,12 @@ enum class Verdict {
   missing,
   incomparable,
   inconclusive,
+  below_floor,  ///< certainly worse, by less than the floors: no finding, but not the same
   faster,
   fresh,
   same
 };                                       // in the order of reports
-std::string to_string(Verdict verdict);  ///< "new" for fresh, otherwise the enumerator's name
+std::string to_string(Verdict verdict);  ///< "new", "slower, below the floor", otherwise the enumerator's name
 
 /// The order in time of both sides' processes, by the dates in their fingerprints. Machines drift: measuring the whole
 /// base first causes many more false alarms.
@@ -33,7 +35,7 @@ constexpr double kFalseAlarmsInTurns = 0.003, kFalseAlarmsBaseThenNew = 0.167;
 struct GateOptions {
   double alpha = 0.01;                     ///< limit of the Benjamini-Hochberg adjusted p-value
   double relative_floor = 0.03;            ///< smaller relative changes of the median are never a finding
-  double absolute_floor_s = 5e-6;          ///< smaller changes in seconds are never a finding (only units of time)
+  double absolute_floor_s = 0;             ///< smaller changes in seconds are never a finding (only units of time)
   std::size_t min_samples = 4;             ///< per side; with fewer: inconclusive
   std::size_t separation_samples = 7;      ///< per side; from here on, full separation is significant (p = 2/C(14,7))
   bool allow_missing = false;              ///< a missing benchmark is no finding
@@ -72,16 +74,16 @@ struct GateResult {
   /// 3 when nothing could be compared, or with an incomparable benchmark, or an inconclusive one under `strict`; else
   /// 0.
   int exit_status() const;
-  /// The result in one sentence.
+  /// The result in one sentence. "No regression" is only said where some benchmark could be decided.
   std::string sentence() const;
   /// What this order of measuring means for false alarms.
   std::string order_sentence() const;
 };
 
 /// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and
-/// larger than absolute_floor_s. Significant means adjusted p < alpha, or full separation with enough samples. It is
-/// the same when the 95 % interval of the ratio excludes changes beyond the floors in both directions; otherwise it is
-/// inconclusive. Incomparable: different unit or direction, numbers that only one side measured, a throttled device, or
+/// larger than absolute_floor_s. Significant means adjusted p < alpha, or full separation with enough samples. Where the
+/// 95 % interval of the ratio excludes changes beyond the floors in both directions, it is below the floor if it is
+/// significantly worse, else the same. Otherwise it is inconclusive. Incomparable: different unit or direction, numbers that only one side measured, a throttled device, or
 /// different fingerprints (then all benchmarks). Failed: the new profile reports an error; no finding if the base
 /// reports one, too. Measurements are matched by Measurement::name(). "Slower" means "worse": for tokens/s, a smaller
 /// number. Throws Error{usage} for options out of range.
@@ -94,7 +96,9 @@ bool beyond_floors(const GateRow& row, double ratio, const GateOptions& options)
 /// By verdict, then the worst first.
 void sort_rows(std::vector<GateRow>& rows);
 
-/// Reads a profile, or the JSON of Google Benchmark or nvbench. Several files (processes) are merged.
-Profile read_gate_input(const std::vector<std::filesystem::path>& files);
+/// Reads a profile, or the JSON of Google Benchmark or nvbench. Several files (processes) are merged. `clock`: which of
+/// Google Benchmark's times; the others have one each, so that cpu is refused for them (Error{usage}).
+Profile read_gate_input(const std::vector<std::filesystem::path>& files,
+                        GoogleBenchmarkClock clock = GoogleBenchmarkClock::real);
 
 }  // namespace wt

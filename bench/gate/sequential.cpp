@@ -129,8 +129,10 @@ void SequentialGate::look(GateRow& row, State& state) {
     row.reason = after;
   } else if (row.ratio_low && !beyond_floors(row, *row.ratio_low, options_) &&
              !beyond_floors(row, *row.ratio_high, options_)) {
-    row.verdict = Verdict::same;
-    row.reason = fmt::format("the interval lies within the floors after {} blocks", state.blocks);
+    const bool certain = *row.p_adjusted < options_.alpha && worse;
+    row.verdict = certain ? Verdict::below_floor : Verdict::same;
+    row.reason = certain ? "the interval lies within the floors: " + after
+                         : fmt::format("the interval lies within the floors after {} blocks", state.blocks);
   } else {
     state.decided = state.looks == kLooks;
     row.reason = "not certain in the time given: " + after;

@@ -67,23 +67,34 @@ TEST_CASE("the same code is the same, and noise is never slower") {
   CHECK(verdict(kNoisy, times(kNoisy, 1.1)) == Verdict::inconclusive);
 }
 
-TEST_CASE("a certain change within the floors is no finding") {
-  CHECK(verdict(kQuiet, times(kQuiet, 1.02)) == Verdict::same);  // p = 4e-5, but 2 %
+TEST_CASE("a certain slowdown within the floors is no finding, but not the same") {
+  CHECK(verdict(kQuiet, times(kQuiet, 1.02)) == Verdict::below_floor);  // p = 4e-5, but 2 %
+  CHECK(verdict(times(kQuiet, 1.02), kQuiet) == Verdict::same);
+  const wt::GateResult little = of(kQuiet, times(kQuiet, 1.02));
+  CHECK(little.exit_status() == 0);
+  CHECK(little.sentence() == "No regression in 1 benchmark compared, 1 slower, below the floor.");
   GateOptions options;
   options.relative_floor = 0.01;
   CHECK(verdict(kQuiet, times(kQuiet, 1.02), options) == Verdict::slower);
-  const Values short_ones = times(kQuiet, 0.02);  // 20 us: 10 % is 2 us
-  CHECK(verdict(short_ones, times(short_ones, 1.1)) == Verdict::same);
-  options.absolute_floor_s = 1e-6;
-  CHECK(verdict(short_ones, times(short_ones, 1.1), options) == Verdict::slower);
+}
+
+TEST_CASE("short benchmarks have the relative floor alone, unless an absolute one is given") {
+  const Values short_ones = times(kQuiet, 1e-3);  // 1 us
+  CHECK(verdict(short_ones, times(short_ones, 2.6)) == Verdict::slower);
+  GateOptions options;
+  options.absolute_floor_s = 5e-6;
+  CHECK(verdict(short_ones, times(short_ones, 2.6), options) == Verdict::below_floor);
+  CHECK(verdict(short_ones, times(short_ones, 1.001), options) == Verdict::same);
 }
 
 TEST_CASE("the absolute floor is converted to the unit of the samples") {
   const auto in_us = [](double factor) {
     return profile({measurement("k", times(kQuiet, 1e6 * 0.02 * factor), "us")});
   };
-  CHECK(wt::compare(in_us(1), in_us(1.1)).rows[0].verdict == Verdict::same);    // 2 us
-  CHECK(wt::compare(in_us(1), in_us(1.5)).rows[0].verdict == Verdict::slower);  // 10 us
+  GateOptions options;
+  options.absolute_floor_s = 5e-6;
+  CHECK(wt::compare(in_us(1), in_us(1.1), options).rows[0].verdict == Verdict::below_floor);  // 2 us
+  CHECK(wt::compare(in_us(1), in_us(1.5), options).rows[0].verdict == Verdict::slower);       // 10 us
 }
 
 TEST_CASE("too few samples are inconclusive, however large the change") {
@@ -95,6 +106,8 @@ TEST_CASE("too few samples are inconclusive, however large the change") {
   GateOptions strict;
   strict.strict = true;
   CHECK(of(three, times(three, 2), strict).exit_status() == 3);
+  CHECK(of({1e-3}, {1e-3}).sentence() ==
+        "Nothing could be decided in 1 benchmark compared, 1 inconclusive; 1 sample a side, at least 4 are needed.");
 }
 
 TEST_CASE("with many benchmarks five a side cannot pass BH, seven fully separated can") {

@@ -41,6 +41,14 @@ wt::Profile one(const std::string& date, std::vector<double> samples) {
 
 }  // namespace
 
+TEST_CASE("Google Benchmark's CPU times are samples where they are asked for") {
+  const auto clock = wt::GoogleBenchmarkClock::cpu;
+  const wt::Measurement m = wt::from_google_benchmark(google_document(), "b.json", clock).measurements.at(0);
+  CHECK(m.name() == "BM_copy/8/bytes=64/thread_cpu");
+  CHECK(m.samples == std::vector<double>{4e-6, 6e-6});
+  CHECK(wt::google_benchmark_names(google_document(), "b.json", clock).count(m.name()) == 1);
+}
+
 TEST_CASE("Google Benchmark's iteration rows become samples in seconds") {
   const wt::Profile profile = wt::from_google_benchmark(google_document(), "b.json");
   REQUIRE(profile.measurements.size() == 1);

@@ -56,8 +56,13 @@ bool above_zero(const std::vector<double>& values) {
 
 }  // namespace
 
-GateBlocks::GateBlocks(GateTree base, GateTree current, std::string command, fs::path log, std::uint64_t seed)
-    : trees_{std::move(base), std::move(current)}, command_(std::move(command)), log_(std::move(log)), random_(seed) {}
+GateBlocks::GateBlocks(GateTree base, GateTree current, std::string command, GoogleBenchmarkClock clock, fs::path log,
+                       std::uint64_t seed)
+    : trees_{std::move(base), std::move(current)},
+      command_(std::move(command)),
+      clock_(clock),
+      log_(std::move(log)),
+      random_(seed) {}
 
 Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) {
   const GateTree& tree = trees_[is_new ? 1 : 0];
@@ -73,8 +78,8 @@ Profile GateBlocks::run(bool is_new, const std::string& filter, double limit_s) 
     const auto read = [&] {
       const nlohmann::json document = read_json(out);
       if (is_google_benchmark(document) && filter_names_.empty())
-        filter_names_ = google_benchmark_names(document, out.string());
-      return read_gate_input({out});
+        filter_names_ = google_benchmark_names(document, out.string(), clock_);
+      return read_gate_input({out}, clock_);
     };
     try {
       profile = read();

@@ -11,7 +11,8 @@ namespace wt {
 
 class GateBlocks {
  public:
-  GateBlocks(GateTree base, GateTree current, std::string command, std::filesystem::path log, std::uint64_t seed);
+  GateBlocks(GateTree base, GateTree current, std::string command, GoogleBenchmarkClock clock, std::filesystem::path log,
+             std::uint64_t seed);
 
   /// Measures blocks until every benchmark is decided, or the next block would exceed the time limit; at least one.
   /// From the second block on, a Google Benchmark executable runs only undecided benchmarks; if that fails, all
@@ -29,6 +30,7 @@ class GateBlocks {
 
   GateTree trees_[2];  // base, new
   std::string command_;
+  GoogleBenchmarkClock clock_;
   std::filesystem::path log_;
   std::mt19937_64 random_;
   std::map<std::string, std::string> filter_names_;  // for a Google Benchmark executable: name -> its own name

@@ -6,6 +6,7 @@
 #include "bench/gate/selftest.hpp"
 #include "configs/base/error.hpp"
 #include "planner/cli/gate/gate_command.hpp"
+#include "planner/cli/gate/gate_flags.hpp"
 #include "planner/cli/gate/gate_report.hpp"
 #include "planner/cli/gate/history_report.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 struct Options {
   std::string base, current, junit;
-  GateOptions gate;
+  GateFlags flags;
   bool all = false, json = false, markdown = false;
 };
 
@@ -25,8 +26,9 @@ void compare_profiles(const Options& o) {
   if (o.base.empty() || o.current.empty())
     throw_usage("gate: found {} of 2 profiles; needs BASE and NEW, as in: windtunnel gate base.json new.json",
                 o.base.empty() ? 0 : 1);
-  const GateResult result =
-      compare(read_gate_input(gate_profiles(o.base)), read_gate_input(gate_profiles(o.current)), o.gate);
+  const GoogleBenchmarkClock clock = o.flags.google_benchmark_clock();
+  const GateResult result = compare(read_gate_input(gate_profiles(o.base), clock),
+                                    read_gate_input(gate_profiles(o.current), clock), o.flags.options());
   if (!o.junit.empty()) put_document(gate_junit(result), o.junit);
   if (o.junit != "-")
     put_document(o.json       ? json_text(gate_json(result))
@@ -78,9 +80,7 @@ void add_gate(CLI::App& app) {
   const auto o = command.runs(compare_profiles);
   command.option("BASE", o->base, "Profile or Google Benchmark JSON before the change, or a folder of them");
   command.option("NEW", o->current, "The same after the change");
-  command.flag("--strict", o->gate.strict, "Benchmarks that cannot be decided give exit status 3");
-  command.flag("--allow-missing", o->gate.allow_missing, "Benchmarks that vanished are no finding");
-  command.option("--ignore", o->gate.ignored_facts, "Fingerprint fact that may differ (repeatable)").one_a_mention();
+  o->flags.add_to(command);
   command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
   const Word json = command.flag("--json", o->json, "Print one JSON document");
   command.flag("--markdown", o->markdown, "Print Markdown for a pull request").excludes(json);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "configs/base/quantity.hpp"
+
 namespace wt {
 
 std::string gate_value(const std::optional<double>& value, const std::string& unit) {
@@ -27,6 +29,12 @@ std::string gate_change(const std::optional<double>& ratio) {
 std::string gate_interval(const GateRow& row) {
   if (!row.ratio_low || !row.ratio_high) return "-";
   return fmt::format("[{}, {}]", gate_change(row.ratio_low), gate_change(row.ratio_high));
+}
+
+std::string gate_floors(const GateOptions& o) {
+  std::string out = fmt::format("more than {:g} %", o.relative_floor * 100);
+  if (o.absolute_floor_s > 0) out += " and more than " + format_seconds(o.absolute_floor_s);
+  return out;
 }
 
 std::string gate_samples(const GateRow& row) { return fmt::format("{}/{}", row.base_n, row.current_n); }

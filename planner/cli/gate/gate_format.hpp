@@ -13,6 +13,8 @@ std::string gate_value(const std::optional<double>& value, const std::string& un
 std::string gate_change(const std::optional<double>& ratio);
 /// "[+3.9 %, +6.1 %]", or "-".
 std::string gate_interval(const GateRow& row);
+/// The floors of a finding: "more than 3 % and more than 5 us".
+std::string gate_floors(const GateOptions& options);
 /// "9/9" samples; "adjusted p" as "4.1e-05".
 std::string gate_samples(const GateRow& row);
 std::string gate_p(const std::optional<double>& p);

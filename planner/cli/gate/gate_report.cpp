@@ -29,13 +29,11 @@ std::string settings(const GateResult& result) {
   const GateOptions& o = result.options;
   if (result.order == Order::in_blocks)
     return fmt::format(
-        "A finding: p < {:g} over all benchmarks and looks, more than {:g} % and more than {:g} us. The intervals hold "
-        "at all looks together.",
-        o.alpha, o.relative_floor * 100, o.absolute_floor_s * 1e6);
+        "A finding: p < {:g} over all benchmarks and looks, and {}. The intervals hold at all looks together.", o.alpha,
+        gate_floors(o));
   return fmt::format(
-      "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), more than {:g} % and more "
-      "than {:g} us.",
-      o.alpha, o.separation_samples, o.relative_floor * 100, o.absolute_floor_s * 1e6);
+      "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), and {}.", o.alpha,
+      o.separation_samples, gate_floors(o));
 }
 
 Table gate_table(const std::vector<const GateRow*>& rows) {
@@ -70,7 +68,7 @@ std::string gate_text(const GateResult& result, bool all) {
 json gate_json(const GateResult& result) {
   json counts;
   for (Verdict v : {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::incomparable, Verdict::inconclusive,
-                    Verdict::faster, Verdict::fresh, Verdict::same})
+                    Verdict::below_floor, Verdict::faster, Verdict::fresh, Verdict::same})
     counts[to_string(v)] = result.count(v);
   return {{"schema", "windtunnel.gate/1"},
           {"sentence", result.sentence()},

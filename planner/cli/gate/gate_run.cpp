@@ -8,6 +8,7 @@
 #include "configs/base/error.hpp"
 #include "planner/cli/gate/gate_blocks.hpp"
 #include "planner/cli/gate/gate_command.hpp"
+#include "planner/cli/gate/gate_flags.hpp"
 #include "planner/cli/gate/gate_report.hpp"
 #include "planner/cli/gate/gate_trees.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -25,7 +26,7 @@ struct RunOptions {
   std::string base, current = ".", build = kBuild, command = kMeasure, output;
   double minutes = 15;
   std::optional<std::int64_t> seed;
-  GateOptions gate;
+  GateFlags flags;
   bool all = false, json = false;
 };
 
@@ -36,10 +37,7 @@ std::string command_line(const RunOptions& o, const GateTree& base, const GateTr
                                  named ? current.commit.substr(0, 12) : ".");
   if (o.build != kBuild) line += " --build " + shell_word(o.build);
   if (o.command != kMeasure) line += " --command " + shell_word(o.command);
-  for (const std::string& fact : o.gate.ignored_facts) line += " --ignore " + shell_word(fact);
-  if (o.gate.strict) line += " --strict";
-  if (o.gate.allow_missing) line += " --allow-missing";
-  return line + fmt::format(" --minutes {:g} --seed {}", o.minutes, seed);
+  return line + o.flags.words() + fmt::format(" --minutes {:g} --seed {}", o.minutes, seed);
 }
 
 void build(const GateTree& tree, const RunOptions& o, const std::filesystem::path& log) {
@@ -52,6 +50,8 @@ void build(const GateTree& tree, const RunOptions& o, const std::filesystem::pat
 }
 
 void run(const RunOptions& o) {
+  const GateOptions options = o.flags.options();
+  const GoogleBenchmarkClock clock = o.flags.google_benchmark_clock();
   std::filesystem::path folder;
   if (!o.output.empty()) folder = make_folder(o.output);
   GateTrees trees;
@@ -60,8 +60,8 @@ void run(const RunOptions& o) {
   build(current, o, trees.log());
   // A new seed each time: orders must be random for the test's probabilities to hold.
   const std::int64_t seed = o.seed ? *o.seed : std::random_device{}();
-  GateBlocks blocks(base, current, o.command, trees.log(), static_cast<std::uint64_t>(seed));
-  GateResult result = blocks.measure(60 * o.minutes, o.gate);
+  GateBlocks blocks(base, current, o.command, clock, trees.log(), static_cast<std::uint64_t>(seed));
+  GateResult result = blocks.measure(60 * o.minutes, options);
   result.command = command_line(o, base, current, seed);
   if (!folder.empty()) {
     put_document(json_text(gate_json(result)), (folder / "gate.json").string());
@@ -93,9 +93,7 @@ void add_gate_run(const Command& gate) {
   command.option("--seed", o->seed, "Of the order within blocks (default: drawn, and shown with the result)");
   command.option("-o,--output", o->output,
                  "Folder for gate.json, gate.md, gate.xml (JUnit) and comment.md, empty without a finding");
-  command.option("--ignore", o->gate.ignored_facts, "Fingerprint fact that may differ (repeatable)").one_a_mention();
-  command.flag("--strict", o->gate.strict, "Benchmarks that cannot be decided give exit status 3");
-  command.flag("--allow-missing", o->gate.allow_missing, "Benchmarks that vanished are no finding");
+  o->flags.add_to(command);
   command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");
   command.flag("--json", o->json, "Print one JSON document");
 }
