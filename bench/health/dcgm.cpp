@@ -8,6 +8,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/lookup.hpp"
+#include "configs/base/parsed.hpp"
 #include "configs/base/text.hpp"
 
 namespace wt {
@@ -128,6 +129,15 @@ DeviceObservation& device_of(NodeObservation& node, const MetricSample& sample) 
   return node.devices.emplace_back(std::move(device));
 }
 
+/// Once a device: the last XID may be among the counted ones.
+void add_xid(NodeObservation& node, const DeviceObservation& device, double code) {
+  if (!(code > 0 && code < 10000)) return;
+  const XidEvent event{static_cast<int>(code), device.pci_bus.empty() ? device.id : device.pci_bus, ""};
+  const bool known = std::ranges::any_of(
+      node.xids, [&](const XidEvent& x) { return x.code == event.code && x.pci_bus == event.pci_bus; });
+  if (!known) node.xids.push_back(event);
+}
+
 void take(NodeObservation& node, const MetricSample& sample, const std::string& origin) {
   DeviceObservation& device = device_of(node, sample);
   const double value = sample.value;
@@ -147,9 +157,10 @@ void take(NodeObservation& node, const MetricSample& sample, const std::string& 
     device.ecc_double_bit = static_cast<std::int64_t>(value);
   else if (sample.name == "DCGM_FI_DEV_ROW_REMAP_FAILURE")
     device.row_remap_failed = value > 0;
-  else if (sample.name == "DCGM_FI_DEV_XID_ERRORS" && value > 0 && value < 10000) {
-    node.xids.push_back({static_cast<int>(value), device.pci_bus.empty() ? device.id : device.pci_bus, ""});
-  }
+  else if (sample.name == "DCGM_FI_DEV_XID_ERRORS")
+    add_xid(node, device, value);
+  else if (sample.name == "DCGM_EXP_XID_ERRORS_COUNT" && value > 0)  // within a window, with the XID as a label
+    add_xid(node, device, parsed<int>(value_or(sample.labels, "xid")).value_or(0));
 }
 
 }  // namespace
@@ -172,7 +183,7 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
                                              const std::string& this_node) {
   std::vector<NodeObservation> out;
   for (const MetricSample& sample : read_exposition(text, origin)) {
-    if (!sample.name.starts_with("DCGM_FI_") || (!sample.labels.count("gpu") && !sample.labels.count("UUID"))) continue;
+    if ((!sample.name.starts_with("DCGM_FI_") && !sample.name.starts_with("DCGM_EXP_XID")) || (!sample.labels.count("gpu") && !sample.labels.count("UUID"))) continue;
     const std::string host = value_or(sample.labels, "Hostname"), name = host.empty() ? this_node : host;
     auto node = std::ranges::find_if(out, [&](const NodeObservation& n) { return n.name == name; });
     if (node == out.end()) {

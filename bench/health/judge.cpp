@@ -11,6 +11,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/base/text.hpp"
 
 namespace wt {
 namespace {
@@ -239,6 +240,20 @@ void check_options(const JudgeOptions& o) {
           m.usual_spread, m.watch_floor, m.cordon_floor);
 }
 
+/// Counts the lines of a node's kernel log that nobody judged, and shows the most frequent ones.
+void add_not_understood(const NodeObservation& node, std::vector<std::string>& missing) {
+  constexpr std::size_t kShown = 3;
+  if (node.not_understood.empty()) return;
+  std::vector<std::pair<std::int64_t, std::string>> lines;
+  std::int64_t all = 0;
+  for (const auto& [line, times] : node.not_understood) lines.emplace_back(times, line), all += times;
+  std::ranges::stable_sort(lines, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text = fmt::format("kernel log of {}: {} of NVIDIA's drivers not understood", node.name, counted(all, "line"));
+  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
+    text += fmt::format("{} '{}' ({}x)", i == 0 ? ":" : ",", lines[i].second, lines[i].first);
+  missing.push_back(lines.size() > kShown ? text + " ..." : text);
+}
+
 }  // namespace
 
 std::size_t HealthVerdict::count(NodeState state) const {
@@ -265,6 +280,7 @@ HealthVerdict judge(const FleetObservation& fleet, const JudgeOptions& options) 
     judge_measure(measure, comparisons, fleet.nodes.size(), options, out, findings);
   judge_failures(fleet, options, out, findings);
   judge_links(fleet, options, out, findings);
+  for (const NodeObservation& node : fleet.nodes) add_not_understood(node, out.missing);
   if (fleet.training) out.training = diagnose(*fleet.training, options.diagnosis);
 
   for (const NodeObservation& node : fleet.nodes) {

@@ -25,7 +25,7 @@ Finding event(NodeState state, const std::string& node, std::string what, std::s
 }
 
 void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
-  std::map<std::pair<std::string, int>, std::vector<const XidEvent*>> same;  // by GPU and code
+  std::map<std::pair<std::string, int>, std::vector<const XidEvent*>> same;  // by GPU or switch, and code
   std::map<std::string, std::vector<int>> codes;
   for (const XidEvent& x : node.xids) {
     same[{x.pci_bus, x.code}].push_back(&x);
@@ -40,7 +40,7 @@ void judge_xids(const NodeObservation& node, std::vector<Finding>& out) {
     const std::string said = last.text.empty() ? found.meaning : last.text;
     if (!said.empty()) reason += (reason.empty() ? "" : ": ") + said;
     if (events.size() > 1) reason += fmt::format(" ({} times)", events.size());
-    out.push_back(event(found.state, node.name, fmt::format("XID {}", last.code), reason,
+    out.push_back(event(found.state, node.name, fmt::format("{} {}", last.nvswitch ? "SXid" : "XID", last.code), reason,
                         to_string(repeated ? Remedy::replace : found.action),
                         found.state == NodeState::cordon ? (last.text.empty() ? kLikely : kSure) : kPossible));
   }

@@ -83,7 +83,7 @@ NicObservation nic_from(const JsonReader& r) {
 }
 
 NodeObservation node_from(const JsonReader& r) {
-  r.allow_only({"name", "devices", "storage", "nics", "xids", "failures"});
+  r.allow_only({"name", "devices", "storage", "nics", "xids", "not_understood", "failures"});
   NodeObservation out;
   out.name = name(r.at("name"));
   std::set<std::string> ids;
@@ -103,11 +103,14 @@ NodeObservation node_from(const JsonReader& r) {
     for (const JsonReader& each : r.at("nics").elements()) out.nics.push_back(nic_from(each));
   if (r.has("xids"))
     for (const JsonReader& each : r.at("xids").elements()) {
-      each.allow_only({"code", "pci_bus", "text"});
+      each.allow_only({"code", "pci_bus", "text", "nvswitch"});
       out.xids.push_back({static_cast<int>(count(each.at("code"))),
                           each.has("pci_bus") ? each.at("pci_bus").string() : "",
-                          each.has("text") ? each.at("text").string() : ""});
+                          each.has("text") ? each.at("text").string() : "",
+                          each.has("nvswitch") && each.at("nvswitch").boolean()});
     }
+  if (r.has("not_understood"))
+    for (const auto& [line, times] : r.at("not_understood").items()) out.not_understood[line] = count(times);
   if (r.has("failures"))
     for (const JsonReader& each : r.at("failures").elements()) out.failures.push_back(name(each));
   return out;
@@ -172,9 +175,13 @@ static void to_json(json& out, const NicObservation& nic) {
          {"errors", nic.errors}};
 }
 WT_TO_JSON(StorageObservation, write_Bps, read_Bps)
-WT_TO_JSON(XidEvent, code, pci_bus, text)
+static void to_json(json& out, const XidEvent& x) {
+  out = {{"code", x.code}, {"pci_bus", x.pci_bus}, {"text", x.text}};
+  if (x.nvswitch) out["nvswitch"] = true;
+}
 static void to_json(json& out, const NodeObservation& n) {
   out = {{"name", n.name}, {"devices", n.devices}, {"nics", n.nics}, {"xids", n.xids}, {"storage", n.storage}};
+  if (!n.not_understood.empty()) out["not_understood"] = n.not_understood;
   if (!n.failures.empty()) out["failures"] = n.failures;
 }
 static void to_json(json& out, const LinkObservation& link) {

@@ -6,7 +6,8 @@
 //     storage   write_Bps[], read_Bps[]
 //     nics[]    name, kind (ethernet | infiniband), up, rail, speed_Bps, seconds, received_bytes, sent_bytes,
 //               errors {counter: increase}
-//     xids[]    code, pci_bus, text
+//     xids[]    code, pci_bus, text, nvswitch (true: an SXid)
+//     not_understood {line of the driver: times}
 //     failures[] texts: what could not be measured, and why
 //   links[]     a, b (nodes), rail, bytes, seconds[], wrong_results: all-reduces of that payload between two nodes
 //   training    see training.hpp
@@ -61,6 +62,7 @@ struct NodeObservation {
   StorageObservation storage;
   std::vector<NicObservation> nics;
   std::vector<XidEvent> xids;
+  std::map<std::string, std::int64_t> not_understood = {};  ///< KernelLog::not_understood
   std::vector<std::string> failures = {};  ///< what could not be measured, and why: "rank 3: ..."
 };
 

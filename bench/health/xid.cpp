@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -69,6 +70,7 @@ NodeState state_of(Remedy action) {
     case Remedy::look_up:
     case Remedy::nvlink_workflow:
     case Remedy::drain_peers:
+    case Remedy::look_up_switch:
       return NodeState::watch;
     default:
       return NodeState::cordon;
@@ -90,29 +92,60 @@ Remedy recovery_action(const std::string& text) {
   return Remedy::look_up;
 }
 
+/// Lines of the drivers that say nothing of a node's health: what they print when they are loaded, and the rest of an
+/// event.
+bool is_harmless(const std::string& line) {
+  static const std::array<const char*, 12> kWords = {"loading NVIDIA",        "Nvlink Core is being",
+                                                     "Probing device",        "open (major",
+                                                     "using MSI",             "GPU at PCI:",
+                                                     "GPU Board Serial",      "GPU serial number",
+                                                     "crash dump",            "(PCI ID:",
+                                                     "installed in this system", "fallen off the bus"};
+  return std::ranges::any_of(kWords, [&](const char* words) { return line.find(words) != std::string::npos; });
+}
+
+/// Where the driver's own text begins; npos = not a line of NVIDIA's drivers.
+std::size_t driver_text(const std::string& line) {
+  return std::min({line.find("NVRM:"), line.find("nvidia-nvswitch"), line.find("nvidia-nvlink")});
+}
+
 }  // namespace
 
-std::vector<XidEvent> xids_in(const std::string& kernel_log) {
+KernelLog read_kernel_log(const std::string& text) {
   static const std::regex numbered(
       R"(NVRM: Xid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?\): (\d{1,4})(?:, ?(.*))?$)");
   // "NVRM: The NVIDIA GPU 0000:b3:00.0", and two lines later "NVRM: fallen off the bus and is not responding".
   static const std::regex gone(R"(NVRM: The NVIDIA GPU ([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}))");
-  std::vector<XidEvent> out;
+  static const std::regex of_switch(
+      R"(nvidia-nvswitch\d{1,4}: SXid \((?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?\): (\d{1,5}), ?(.*)$)");
+  KernelLog out;
   std::string lost;
-  std::istringstream lines(kernel_log);
+  std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("NVRM") == std::string::npos) continue;  // a cheap test first: regexes are slow, kernel logs long
+    const std::size_t begin = driver_text(line);  // a cheap test first: regexes are slow, kernel logs long
+    if (begin == std::string::npos) continue;
     line.resize(
         std::min<std::size_t>(line.size(), 1024));  // longer than kernel lines; std::regex recurses by character
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {
-      out.push_back({std::stoi(found[2]), lower(found[1]), found[3]});
+      out.events.push_back({std::stoi(found[2]), lower(found[1]), found[3]});
+    } else if (std::regex_search(line, found, of_switch)) {
+      const std::string said = found[3];
+      if (!said.starts_with("Severity") && !said.starts_with("Data"))
+        out.events.push_back({std::stoi(found[2]), lower(found[1]), said, true});
     } else if (std::regex_search(line, found, gone)) {
       lost = found[1];
     } else if (!lost.empty() && line.find("fallen off the bus") != std::string::npos) {
-      out.push_back({79, lost, "fallen off the bus and is not responding to commands"});
+      out.events.push_back({79, lost, "fallen off the bus and is not responding to commands"});
       lost.clear();
+    } else if (!is_harmless(line)) {
+      std::string said = line.substr(begin, 120);
+      for (char& c : said) {
+        const auto byte = static_cast<unsigned char>(c);
+        c = std::isdigit(byte) ? '#' : byte < 0x20 || byte > 0x7e ? '?' : c;
+      }
+      ++out.not_understood[said];
     }
   }
   return out;
@@ -121,11 +154,16 @@ std::vector<XidEvent> xids_in(const std::string& kernel_log) {
 XidAdvice advice(const XidEvent& event, const std::vector<int>& with) {
   const auto also = [&](int code) { return std::ranges::find(with, code) != with.end(); };
   XidAdvice out;
-  if (event.code == 154) {
+  const bool fatal = event.text.find("Fatal") != std::string::npos;  // otherwise "Nonfatal", of switches "Non-fatal"
+  if (event.nvswitch) {
+    out = {fatal ? Remedy::reset_switches : Remedy::look_up_switch, NodeState::healthy,
+           fatal ? "fatal error of an NVSwitch" : "error of an NVSwitch"};
+  } else if (event.code == 154) {
     out = {recovery_action(event.text), NodeState::healthy, "the driver's own verdict"};
   } else if (const auto row = table().find(event.code); row != table().end()) {
     out = {row->second.action, NodeState::healthy, row->second.meaning};
     if (event.code == 48 && (also(63) || also(64))) out.action = Remedy::drain_and_reset;
+    if (out.action == Remedy::decode_registers && fatal) out.action = Remedy::reset_gpu;
     if (event.code == 172 && event.text.find("hreshold") != std::string::npos) out.action = Remedy::replace;
   }
   out.state = state_of(out.action);
@@ -137,7 +175,9 @@ std::string to_string(Remedy action) {
                                      "decode the registers in the message", "look it up in NVIDIA's catalog",
                                      "follow NVIDIA's NVLink workflow", "drain jobs that use peer-to-peer traffic",
                                      "reset the GPU; replace it if this comes back", "drain the node and reset the GPU",
-                                     "restart the bare-metal node", "replace the GPU"});
+                                     "restart the bare-metal node", "replace the GPU",
+                                     "drain the node; reset its GPUs and NVSwitches",
+                                     "look it up in NVIDIA's Fabric Manager guide; check the link"});
 }
 
 std::string to_string(NodeState state) {

@@ -82,7 +82,8 @@ class RankCheck {
     measure_links(own);
     if (first_of_node) {
       node.nics = increases_between(nics, read_nics("/sys"), Clocks::now().wall_s - begin_s);
-      node.xids = xids_in(kernel_log());  // read last, to include XIDs caused by this check
+      KernelLog log = read_kernel_log(kernel_log());  // last, to include XIDs caused by this check
+      node.xids = std::move(log.events), node.not_understood = std::move(log.not_understood);
     }
     node.failures = failures_;
     write_fleet(std::move(own), output);

@@ -73,7 +73,7 @@ std::vector<Door> record_doors() {
                    }});
   doors.push_back({"dcgm", {}, [](const auto& input, const auto&) { nodes_from_dcgm(input, "metrics", "node"); }});
   doors.push_back({"kernel_log", {}, [](const auto& input, const auto&) {
-                     for (const XidEvent& event : xids_in(input)) advice(event);
+                     for (const XidEvent& event : read_kernel_log(input).events) advice(event);
                    }});
   doors.push_back({"lm_eval_results", {}, [](const auto& input, const auto&) {
                      evaluation_from_results(parse_json(input, "results.json"), "results.json");

@@ -26,7 +26,7 @@ FleetObservation broken_fleet() {
   fleet.slow_device(3, 5, 1.05);
   fleet.half_rail(7, 2);
   fleet.fleet.nodes[9].xids =
-      xids_in("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n");
+      read_kernel_log("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n").events;
   fleet.slow_node(12, 1.2);
   for (int d = 0; d < 8; ++d) fleet.device(12, d).throttle = {"hw_thermal"}, fleet.device(12, d).temperature_C = 91;
   fleet.fleet.nodes[14].nics = {{.name = "eth0", .seconds = 5, .errors = {{"rx_crc_errors", 3}}}};
@@ -78,7 +78,7 @@ TEST_CASE("one JSON document says the same") {
 
 TEST_CASE("this node is checked, written down and judged again the same") {
   const TempDirectory folder;
-  write_bytes(folder / "log", "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n");
+  write_bytes(folder / "log", "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n").events;
   write_bytes(folder / "dcgm", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"pod\"} 50\n");
   const std::string out = (folder / "out.json").string();
   const Ended ended = run("--quick --storage " + folder.path().string() + " --kernel-log " + (folder / "log").string() +

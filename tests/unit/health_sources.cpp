@@ -6,6 +6,7 @@
 
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
+#include "bench/health/judge.hpp"
 #include "bench/health/observation.hpp"
 #include "configs/base/json_reader.hpp"
 #include "tests/fixtures/synthetic_fleet.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("XID 154 carries the verdict in its words") {
 }
 
 TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is") {
-  const auto found = xids_in(
+  const KernelLog log = read_kernel_log(
       "[12345.678901] NVRM: Xid (PCI:0000:3B:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\r\n"
       "Sep 14 20:30:27 host kernel: NVRM: Xid (PCI:0000:01:00.0): 31, pid=2096908, name=python3, Ch 00000007\n"
       "4,1234,5678,-;NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot "
@@ -67,6 +68,7 @@ TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is"
       "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0\n"
       "               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
       "               NVRM: fallen off the bus and is not responding to commands.\n");
+  const auto& found = log.events;
   REQUIRE(found.size() == 6);
   CHECK(found[0].code == 79);
   CHECK(found[0].pci_bus == "0000:3b:00");
@@ -78,8 +80,55 @@ TEST_CASE("XIDs are read from kernel logs of all spellings, and nothing else is"
   CHECK(found[4].text.empty());
   CHECK(found[5].code == 79);
   CHECK(found[5].pci_bus == "0000:b3:00");
-  CHECK(xids_in("").empty());
-  CHECK(xids_in(std::string("NVRM\0: Xid", 10)).empty());
+  CHECK(log.not_understood == std::map<std::string, std::int64_t>{{"NVRM: Xid (PCI:####:##:##): abc, pid=#######", 1},
+                                                                  {"NVRM: Xid (PCI:####:##:##): ######, too long", 1},
+                                                                  {"NVRM: Xid (PCI:zz): ##, no bus", 1},
+                                                                  {"NVRM: Xid (PCI:####:##:##)", 1}});
+  CHECK(read_kernel_log("").events.empty());
+  CHECK(read_kernel_log(std::string("NVRM\0: Xid", 10)).events.empty());
+}
+
+TEST_CASE("errors of NVSwitches are events of the switch: fatal ones cordon, others are watched") {
+  const auto found = read_kernel_log(
+                         "[77.1] nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n"
+                         "[77.2] nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 20034, Severity 1 Engine instance 30\n"
+                         "[77.3] nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 20034, Data {0x00000000, 0x00000000}\n"
+                         "[78.0] nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 11012, Non-fatal, Link 2 ingress ECC\n")
+                         .events;
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].nvswitch);
+  CHECK(found[0].pci_bus == "0000:85:00");
+  CHECK(advice(found[0]).state == NodeState::cordon);
+  CHECK(advice(found[1]).state == NodeState::watch);
+  NodeObservation node;
+  node.name = "n";
+  node.xids = found;
+  const HealthVerdict verdict = judge({.nodes = {node}});
+  CHECK(verdict.exit_status() == 1);
+  CHECK(verdict.nodes[0].findings[0].what == "SXid 20034");
+  CHECK(fleet_from_json(to_json(FleetObservation{.nodes = {node}}), "back").nodes[0].xids[0].nvswitch);
+}
+
+TEST_CASE("NVLink errors of Blackwell cordon where their text says fatal") {
+  const auto state = [](const std::string& text) { return advice({149, "0009:01:00", text}).state; };
+  CHECK(state("NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x00000000)") == NodeState::cordon);
+  CHECK(state("NETIR_LINK_EVT  Nonfatal   XC0 i0 Link 08 (0x004505c6 0x00000000)") == NodeState::watch);
+  CHECK(state("") == NodeState::watch);
+}
+
+TEST_CASE("lines of the driver that are not understood are counted and shown") {
+  NodeObservation node;
+  node.name = "n";
+  node.not_understood =
+      read_kernel_log(
+          "[1.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.1\n"
+          "[2.0] NVRM: RmInitAdapter failed! (0x62:0x40:2483)\n[3.0] NVRM: RmInitAdapter failed! (0x63:0x41:2484)\n"
+          "[4.0] usb 1-1: new device\n")
+          .not_understood;
+  REQUIRE(node.not_understood.size() == 1);
+  const std::vector<std::string> missing = judge({.nodes = {node}}).missing;
+  CHECK_THAT(missing.back(),
+             Contains("kernel log of n: 2 lines") && Contains("'NVRM: RmInitAdapter failed! (#x##:#x##:####)' (2x)"));
 }
 
 namespace {
@@ -122,11 +171,22 @@ TEST_CASE("DCGM-exporter's metrics become devices and events") {
   CHECK(nodes_from_dcgm("DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 1\n", "m", "this")[0].name == "this");
 }
 
+TEST_CASE("DCGM's count of XIDs is an event of its GPU, once") {
+  const std::string counted =
+      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"79\"} 2\n"
+      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"31\"} 0\n"
+      "DCGM_FI_DEV_XID_ERRORS{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\"} 79\n";
+  const auto nodes = nodes_from_dcgm(counted, "m", "this");
+  REQUIRE(nodes.at(0).xids.size() == 1);
+  CHECK(nodes[0].xids[0].code == 79);
+  CHECK(nodes[0].xids[0].pci_bus == "0000:3b:00");
+}
+
 TEST_CASE("what the log said and DCGM repeats is one event") {
   NodeObservation node;
   node.name = "node-a";
   node.devices = {{.id = "0", .model = "", .pci_bus = "0000:3b:00", .stress_s = {1}}};
-  node.xids = xids_in("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n");
+  node.xids = read_kernel_log("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n").events;
   merge_node(node, nodes_from_dcgm(kDcgm, "metrics", "this")[0]);
   REQUIRE(node.devices.size() == 2);
   CHECK(node.devices[0].stress_s.size() == 1);

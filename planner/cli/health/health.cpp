@@ -49,7 +49,7 @@ std::string read_text(const std::string& flag, const std::string& file) {
 /// What the driver and the exporter report of this node. Read before any measurement, so that a wrong file costs no
 /// time.
 struct DriverReports {
-  std::vector<XidEvent> xids;
+  KernelLog kernel;
   std::optional<NodeObservation> dcgm;
 };
 
@@ -64,14 +64,16 @@ NodeObservation read_dcgm(const std::string& file, const std::string& node) {
 }
 
 DriverReports read_driver_reports(const Options& o) {
-  DriverReports reports{xids_in(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
+  DriverReports reports{
+      read_kernel_log(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
   if (!o.dcgm.empty()) reports.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
   return reports;
 }
 
 /// Adds them to the node's measurements.
 void add_driver_reports(NodeObservation& node, const DriverReports& reports) {
-  node.xids = reports.xids;
+  node.xids = reports.kernel.events;
+  node.not_understood = reports.kernel.not_understood;
   if (reports.dcgm) merge_node(node, *reports.dcgm);
 }
 
