@@ -99,8 +99,9 @@ NcclGroup group_of(const NcclRun& run, const std::string& test, const NcclTestsO
 
   const auto found = ranks_by(ratio, test, out.ranks);
   const std::string betrayed =
-      found ? "is that of " + counted(*found, "rank")
-            : fmt::format("({:.4g} to {:.4g}) is that of no number of ranks", ratio.least, ratio.most);
+      found                      ? "is that of " + counted(*found, "rank")
+      : ratio.least > ratio.most ? "differs from row to row"
+                                 : fmt::format("({:.4g} to {:.4g}) is that of no number of ranks", ratio.least, ratio.most);
   // On one host it does not matter which of the ranks are a group.
   if (found && *found > 1 && out.groups == 1 && out.hosts == 1 && out.ranks % *found == 0) {
     out.groups = out.ranks / *found;

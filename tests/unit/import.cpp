@@ -125,7 +125,8 @@ TEST_CASE("what is no whole, right table is refused with its line") {
   refused("#  Rank", "#  Rang", "no list of devices");
   refused("node-b device  1 [0x3b] NVIDIA H100", "node-b device  1 [0x3b] NVIDIA A100", "one kind of GPU");
   refused("   100.0   10.49   15.73      0", "   100.0   10.49   15.73      3", "3 wrong results");
-  refused("   100.0   10.49", "   100.0   20.49", "where size / time is 10.5");
+  refused("   100.0   10.49   15.73", "   100.0   20.49   30.74", "where size / time is 10.5");
+  refused("   100.0   10.49   15.73", "   100.0   10.49   18.73", "differs from row to row");
   refused("   100.0   10.49", "   0.0   10.49", "microseconds and GB/s");
   refused("   100.0   10.49", "   fast   10.49", "t.txt:14");
   refused("99.0   10.59   15.89      0", "99.0   10.59", "words behind the element type");
