@@ -198,7 +198,7 @@ void read_foundry(RecipeReading& reading) {
   if (place.starts_with("s3://"))
     run.save_folder = named(place, run);
   else if (!place.empty())
-    reading.dropped.push_back(fmt::format("save_folder: found {}; checkpoints lie in the output folder", place));
+    reading.ignored.push_back(fmt::format("save_folder: found {}; checkpoints lie in the output folder", place));
   const std::int64_t interval = clock.whole_batches("save_interval", 1000);
   run.save_interval = run.save && interval < run.steps ? interval : 0;
   if (run.keep_checkpoints == 0) run.keep_checkpoints = -1;

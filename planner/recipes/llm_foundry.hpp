@@ -49,13 +49,13 @@ DatasetSpec read_foundry_dataset(RecipeReading& reading, const std::string& load
 void write_foundry_dataset(RecipeDraft& draft, const std::string& loader, const DatasetSpec& data);
 void write_foundry_data(RecipeDraft& draft);
 void read_foundry_data(RecipeReading& reading);
-/// eval_loader as a map or a list, with related keys. Sets that are not MDS folders are dropped.
+/// eval_loader as a map or a list, with related keys. Sets that are not MDS folders are left out.
 void write_foundry_evaluation(RecipeDraft& draft);
 void read_foundry_evaluation(RecipeReading& reading, const FoundryClock& clock);
 /// MLflow and TensorBoard.
 void write_foundry_loggers(RecipeDraft& draft);
 void read_foundry_loggers(RecipeReading& reading);
-/// Accounts for every key that was not read: dropped with a reason, refused, or unknown, which is an error.
+/// Accounts for every key that was not read: ignored with a reason, refused, or unknown, which is an error.
 void account_for_foundry_keys(RecipeReading& reading);
 
 }  // namespace wt

@@ -27,7 +27,7 @@ void read_eval_set(RecipeReading& reading, const std::string& loader) {
   std::vector<EvalSet>& sets = reading.run.evaluation.sets;
   EvalSet set;
   set.dataset = read_foundry_dataset(reading, loader);
-  if (set.dataset.empty()) return;  // not an MDS folder: its keys are dropped by name
+  if (set.dataset.empty()) return;  // not an MDS folder: its keys are ignored by name
   set.dataset.shuffle = true,
   set.dataset.num_canonical_nodes = 1;  // every sample counts once, so order does not matter
   const std::string key = loader + "label";

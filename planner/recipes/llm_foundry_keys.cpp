@@ -195,7 +195,7 @@ void account_for_foundry_keys(RecipeReading& reading) {
     if (row->action == FoundryAction::refused || row->reason == nullptr || entry.value.is_null()) continue;
     // A missing key of the model changes the model.
     const bool changes = row->action == FoundryAction::later && entry.key.starts_with("model.");
-    (changes ? reading.assumed : reading.dropped).push_back(found + "; " + row->reason);
+    (changes ? reading.assumed : reading.ignored).push_back(found + "; " + row->reason);
   }
 }
 

@@ -60,7 +60,7 @@ void read_resume(RecipeReading& reading, MegatronKeys& keys) {
   const std::string saved = keys.text("save", ""), loaded = keys.text("load", "");
   const bool recipes = !keys.flags() && !keys.mentions("load"), other = !loaded.empty() && loaded != saved;
   if (other)
-    reading.dropped.push_back(
+    reading.ignored.push_back(
         fmt::format("{}: found {}; convert its weights, and name them in load_path", keys.key("load"), loaded));
   run.autoresume = !run.save || recipes || (!loaded.empty() && !other);
 }

@@ -12,6 +12,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/utf8.hpp"
+#include "planner/recipes/known_words.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/translator.hpp"
 
@@ -230,6 +231,8 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
   const RecipeTranslator& format = translator_of(out.format);
   Settings settings = format.parse(text, origin);
   if (settings.entries().empty()) throw_usage("{}: found no keys, needs those of {}", origin, format.version);
+  const KnownWords* words = format.words == nullptr ? nullptr : &KnownWords::of(format.words);
+  if (words != nullptr) words->check(settings);
   const std::string stem = std::filesystem::path(origin).stem().string();
   RecipeReading reading{
       .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};
@@ -239,9 +242,13 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
     reading.assume("fsdp_config.mixed_precision: found PURE; gradients are reduced in fp32, which is more exact");
   check_run(reading.run, origin);
   out.run = std::move(reading.run);
-  out.dropped = std::move(reading.dropped);
-  for (std::string& what : settings.unread()) out.dropped.push_back(std::move(what));
+  if (words != nullptr)
+    words->list_unread(reading);
+  else
+    for (std::string& what : settings.unread()) reading.ignored.push_back(std::move(what));
   out.assumed = std::move(reading.assumed);
+  out.learning = std::move(reading.learning);
+  out.ignored = std::move(reading.ignored);
   return out;
 }
 

@@ -43,8 +43,10 @@ struct RecipeSource {
 struct ImportedRun {
   RunSpec run;
   RecipeFormat format = RecipeFormat::windtunnel;
-  std::vector<std::string> dropped;  ///< settings of the text that our runs do not have
-  std::vector<std::string> assumed;  ///< settings of the run that the text lacks or has differently
+  /// Settings that change time, memory or the model, and that the run lacks or has differently.
+  std::vector<std::string> assumed;
+  std::vector<std::string> learning;  ///< settings of the text that change only what is learned, and are left out
+  std::vector<std::string> ignored;   ///< settings of the text that change neither, such as logging
 };
 /// `origin`, a file name, is for errors and the run's name. Throws Error{usage} for invalid text, unknown values, a
 /// missing model or number of GPUs, and an impossible layout.

@@ -32,7 +32,7 @@ struct RecipeReading {
   RunSpec run;
   std::optional<ModelSpec> model;  ///< from the caller; overrides that of the text
   std::int64_t gpus = 0;           ///< from the caller; 0 = not given
-  std::vector<std::string> dropped = {}, assumed = {};
+  std::vector<std::string> assumed = {}, learning = {}, ignored = {};  ///< as in ImportedRun
 
   /// Sets run.model to the caller's model, or to the format's known model. Throws Error{usage} naming `key`.
   void set_model(const std::string& preset, const std::string& key, const std::string& found);
@@ -60,6 +60,7 @@ struct RecipeTranslator {
   const char* lr;
   const char* warmup;
   const char* data;
+  const char* words = nullptr;  ///< its file in configs/words; nullptr: `read` judges every key itself
 };
 extern const RecipeTranslator kTorchtitan, kMegatronCore, kMegatronBridge, kAutomodel, kLlmFoundry;
 

@@ -36,7 +36,7 @@ TEST_CASE("a torchtitan job with defaults") {
   CHECK(job.run.optimizer.beta2 == 0.95);
   CHECK(job.run.precisions.forward == NumberFormat::fp8);
   CHECK(says(job.assumed, "model.converters: found quantize.linear.float8 alone, taken as amp_fp8 of all products"));
-  CHECK_FALSE(says(job.dropped, "compile.enable"));
+  CHECK_FALSE(says(job.ignored, "compile.enable"));
   CHECK_FALSE(says(job.assumed, "compile.enable"));
 }
 
@@ -53,9 +53,9 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   const ModelSpec mixtral = read_model("mixtral-8x7b");
   CHECK(run.model.total_parameters() == mixtral.total_parameters());
   CHECK(run.model.flops_per_token(4096) == mixtral.flops_per_token(4096));
-  CHECK(says(job.dropped, "init-method-std: found 0.01"));
-  CHECK(says(job.dropped, "master-addr: found localhost"));
-  CHECK(says(job.dropped, "wandb-project: found Mixtral"));
+  CHECK(says(job.ignored, "init-method-std: found 0.01"));
+  CHECK(says(job.ignored, "master-addr: found localhost"));
+  CHECK(says(job.ignored, "wandb-project: found Mixtral"));
   CHECK(run.model.router.z_loss_weight == 0);  // commented out
   CHECK_FALSE(run.autoresume);                 // it saves, and loads nothing
   CHECK(says(job.assumed, "overlap-grad-reduce: found none, which means false, taken as true"));
@@ -125,7 +125,7 @@ TEST_CASE("an LLM Foundry recipe means its own defaults") {
   CHECK(run.model.learned_positions == 2048);
   CHECK(run.model.total_parameters() == 1'315'950'592);
   CHECK(run.optimizer.first_step == 0);
-  CHECK(says(job.dropped, "callbacks.speed_monitor.window_size: found 10; metrics.jsonl has it in any case"));
+  CHECK(says(job.ignored, "callbacks.speed_monitor.window_size: found 10; metrics.jsonl has it in any case"));
 }
 
 TEST_CASE("lengths of LLM Foundry in all their units") {

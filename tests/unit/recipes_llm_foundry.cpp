@@ -85,8 +85,8 @@ TEST_CASE("each stock key is left out with its reason") {
   CHECK(job.run.name == "job");
   CHECK(job.run.seed == 17);
   CHECK(job.run.dataset.shuffle_seed == 3);
-  CHECK(says(job.dropped, "model.init_device: found meta; weights are drawn rank by rank"));
-  CHECK(says(job.dropped, "train_loader.num_workers: found 8; our loader reads shards without worker processes"));
+  CHECK(says(job.ignored, "model.init_device: found meta; weights are drawn rank by rank"));
+  CHECK(says(job.ignored, "train_loader.num_workers: found 8; our loader reads shards without worker processes"));
   CHECK(job.run.dataset.shuffle);
   CHECK(job.run.dataset.streams.front().local_folder() == "./c4/train");
   REQUIRE(job.run.evaluation.sets.size() == 1);
@@ -95,9 +95,9 @@ TEST_CASE("each stock key is left out with its reason") {
   CHECK(job.run.evaluation.device_batch == 4);
   REQUIRE(job.run.loggers.mlflow);
   CHECK(job.run.loggers.mlflow->experiment_name == "e");
-  CHECK_FALSE(says(job.dropped, "variables."));
-  CHECK_FALSE(says(job.dropped, "state_dict_type"));
-  for (const std::string& what : job.dropped) CHECK_THAT(what, Contains("; "));  // none without a reason
+  CHECK_FALSE(says(job.ignored, "variables."));
+  CHECK_FALSE(says(job.ignored, "state_dict_type"));
+  for (const std::string& what : job.ignored) CHECK_THAT(what, Contains("; "));  // none without a reason
 }
 
 TEST_CASE("several sets of eval_loader come over with their labels") {
@@ -115,12 +115,12 @@ TEST_CASE("several sets of eval_loader come over with their labels") {
   CHECK(job.run.evaluation.interval == 10);
   CHECK(job.run.evaluation.subset_batches == 3);
   CHECK(job.run.evaluation.device_batch == 3);
-  CHECK(says(job.dropped, "eval_loader[0].drop_last: found false; every sample counts once"));
+  CHECK(says(job.ignored, "eval_loader[0].drop_last: found false; every sample counts once"));
   CHECK(run_from_text(run_to_yaml(job.run), "run.yaml").evaluation == job.run.evaluation);
   std::string other = recipe;
   other.replace(other.find("eval_loader:"), 12, "eval_loaders:");  // the same under its other name
   CHECK(read(other).run.evaluation == job.run.evaluation);
-  CHECK(says(read(other).dropped, "eval_loaders[0].drop_last: found false; every sample counts once"));
+  CHECK(says(read(other).ignored, "eval_loaders[0].drop_last: found false; every sample counts once"));
   CHECK_THAT(refusal(recipe + "eval_loaders: [{label: a, dataset: {local: ./a}}]\n"),
              Contains("eval_loaders: found eval_loader, too"));
   // As LLM Foundry: a list needs labels, the label of one loader alone counts for nothing.
@@ -135,7 +135,7 @@ TEST_CASE("several sets of eval_loader come over with their labels") {
       "", "eval_loader: [{label: a, dataset: {hf_name: x}}, {label: b, dataset: {local: ./b}}]\neval_interval: 1ba\n"));
   REQUIRE(some.run.evaluation.sets.size() == 1);
   CHECK(some.run.evaluation.sets.front().label == "b");
-  CHECK(says(some.dropped, "eval_loader[0].dataset.hf_name: found x"));
+  CHECK(says(some.ignored, "eval_loader[0].dataset.hf_name: found x"));
 }
 
 TEST_CASE("names with dots stay names") {
@@ -179,7 +179,7 @@ TEST_CASE("what stock recipes need: merged maps, a microbatch that is reduced, L
   const DatasetSpec& set = merged.run.evaluation.sets.front().dataset;
   CHECK(set.streams.front().local_folder() == "./c4/val");  // its own goes before what is merged
   CHECK(set.shuffle_seed == 3);
-  CHECK(says(merged.dropped, "eval_loader.drop_last: found true"));
+  CHECK(says(merged.ignored, "eval_loader.drop_last: found true"));
   std::string large = mpt("");
   large.replace(large.find("microbatch_size: 2"), 18, "microbatch_size: 5");
   const ImportedRun job = read(large);  // 8 sequences on 4 GPUs
@@ -234,8 +234,8 @@ TEST_CASE("a finetuning loader comes over with its targets and its packing") {
   CHECK(packed.run.samples_per_step() == 20);
   CHECK_FALSE(says(packed.assumed, "train_loader"));
   CHECK(says(packed.assumed, "eval_loader.dataset.eos_token_id: found none; LLM Foundry ends each last response"));
-  CHECK(says(packed.dropped, "train_loader.dataset.allow_pad_trimming: found true; padding changes no loss"));
-  CHECK(says(packed.dropped, "eval_loader.dataset.packing_ratio: found 2.5; every example is evaluated alone"));
+  CHECK(says(packed.ignored, "train_loader.dataset.allow_pad_trimming: found true; padding changes no loss"));
+  CHECK(says(packed.ignored, "eval_loader.dataset.packing_ratio: found 2.5; every example is evaluated alone"));
   REQUIRE(packed.run.evaluation.sets.size() == 1);
   CHECK(packed.run.evaluation.sets.front().dataset.finetuning == FinetuningSpec{});
   const ImportedRun mixing = read(mpt("", loader(", packing_ratio: 2, eos_token_id: 3")));
@@ -248,7 +248,7 @@ TEST_CASE("a finetuning loader comes over with its targets and its packing") {
   CHECK(says(llama.assumed, seen));
   const ImportedRun named = read(mpt("", "train_loader: {name: finetuning, dataset: {hf_name: org/set}}\n"));
   CHECK(named.run.dataset.empty());
-  CHECK(says(named.dropped, "train_loader.dataset.hf_name: found org/set; examples are read from MDS"));
+  CHECK(says(named.ignored, "train_loader.dataset.hf_name: found org/set; examples are read from MDS"));
 
   CHECK_THAT(refusal(mpt("", loader(", packing_ratio: auto"))), Contains("found auto, needs a number from 1"));
   CHECK_THAT(refusal(mpt("", loader("") + "eval_loader: {name: finetuning, dataset: {local: e, decoder_only_format: "

@@ -145,7 +145,7 @@ TEST_CASE("a job resumes where it saves") {
   replace(text, "--load checkpoints", "--load elsewhere");
   const ImportedRun other = import_run(text, "pretrain.sh", {});
   CHECK_FALSE(other.run.autoresume);
-  CHECK(says(other.dropped, "load: found elsewhere"));
+  CHECK(says(other.ignored, "load: found elsewhere"));
   run.autoresume = false;
   CHECK_THAT(settings_of(run, RecipeFormat::megatron_core), !Contains("--load"));
   CHECK_THAT(settings_of(run, RecipeFormat::megatron_bridge), Contains("checkpoint.load=null "));

@@ -18,10 +18,19 @@ struct Options {
   bool json = false;
 };
 
+/// What the run does not take over, the most important first.
+std::vector<std::string> lines_of(const ImportedRun& imported) {
+  std::vector<std::string> out;
+  for (const auto& [list, name] : {std::pair{&imported.assumed, "assumed"},
+                                   {&imported.learning, "changes learning alone"},
+                                   {&imported.ignored, "ignored"}})
+    for (const std::string& what : *list) out.push_back(fmt::format("{}: {}", name, what));
+  return out;
+}
+
 std::string run_file_text(const ImportedRun& imported, const std::string& file) {
   std::string out = fmt::format("# From {}, {}; read by windtunnel import-run.\n", file, to_string(imported.format));
-  for (const std::string& what : imported.assumed) out += "# assumed: " + what + "\n";
-  for (const std::string& what : imported.dropped) out += "# dropped: " + what + "\n";
+  for (const std::string& line : lines_of(imported)) out += "# " + line + "\n";
   return out + run_to_yaml(imported.run) + "\n";
 }
 
@@ -35,7 +44,8 @@ void import_job(const Options& o) {
   if (o.json) {
     const nlohmann::json document{{"format", to_string(imported.format)}, {"run", run_to_yaml(imported.run)},
                                   {"layout", imported.run.layout.name()}, {"gpus", imported.run.layout.world()},
-                                  {"dropped", imported.dropped},          {"assumed", imported.assumed}};
+                                  {"assumed", imported.assumed},        {"learning", imported.learning},
+                                  {"ignored", imported.ignored}};
     put_document(document.dump(2), o.output);
     return;
   }
@@ -43,8 +53,7 @@ void import_job(const Options& o) {
   if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
   fmt::print(stderr, "{} on {} GPUs: {}\n", imported.run.name, imported.run.layout.world(), imported.run.layout.name());
   fmt::print(stderr, "{}", model_lines(imported.run.model));
-  for (const std::string& what : imported.assumed) fmt::print(stderr, "assumed: {}\n", what);
-  for (const std::string& what : imported.dropped) fmt::print(stderr, "dropped: {}\n", what);
+  for (const std::string& line : lines_of(imported)) fmt::print(stderr, "{}\n", line);
 }
 
 }  // namespace
@@ -60,7 +69,7 @@ void add_import_run(CLI::App& app) {
   command.option("--model", o->model, "Model, where the file names none: of configs/models, a repository, or a file");
   command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
   command.option("-o,--output", o->output, "Run file to write instead of standard output");
-  command.flag("--json", o->json, "Print one JSON document: the run, what was dropped and what was assumed");
+  command.flag("--json", o->json, "Print one JSON document: the run, and what was assumed, changes learning alone, or is ignored");
 }
 
 }  // namespace wt

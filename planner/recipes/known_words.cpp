@@ -1,0 +1,114 @@
+#include "planner/recipes/known_words.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "configs/base/enum_words.hpp"
+#include "configs/base/nearest.hpp"
+#include "configs/base/text.hpp"
+#include "configs/files/find.hpp"
+
+namespace wt {
+namespace {
+
+const std::vector<std::string> kVerdicts{"modelled", "assumed", "refused", "learning", "ignored"};
+
+std::string text_of(const Settings::Value& value) {
+  return value.is_string() ? shortened(value.get<std::string>()) : shortened(value.dump());
+}
+
+/// Numbers are equal across their kinds: 1 and 1.0.
+bool is_usual(const KnownWords::Word& word, const Settings::Value& value) {
+  return !word.usual.is_null() && word.usual == value;
+}
+
+}  // namespace
+
+KnownWords::KnownWords(const std::string& text, const std::string& origin) {
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  if (!document.is_object() || !document.contains("words"))
+    throw_usage("{}: found other text, needs a map with version, words and others; write it with planner/recipes/words",
+                origin);
+  version_ = document.value("version", origin);
+  for (const auto& [key, entry] : document.at("words").items()) {
+    const std::string is = entry.value("is", "");
+    const auto verdict = enumerator_of<WordVerdict>(is, kVerdicts);
+    if (!verdict) throw_usage("{}: {}: found '{}', allowed are {}", origin, key, is, fmt::join(kVerdicts, ", "));
+    Word word{.verdict = *verdict,
+              .usual = entry.value("usual", Settings::Value()),
+              .choices = entry.value("choices", Settings::Value()),
+              .why = entry.value("why", ""),
+              .release = entry.value("release", "")};
+    words_.emplace(key, std::move(word));
+    names_.push_back(key);
+  }
+  for (const auto& [key, owner] : document.value("others", nlohmann::json::object()).items()) others_[key] = owner;
+}
+
+const KnownWords& KnownWords::of(const std::string& format) {
+  static std::map<std::string, std::unique_ptr<KnownWords>> all;
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  std::unique_ptr<KnownWords>& words = all[format];
+  if (words == nullptr) {
+    const std::filesystem::path file = configs_folder() / "words" / (format + ".json");
+    words = std::make_unique<KnownWords>(read_file(file, "the words of a trainer's format"), file.string());
+  }
+  return *words;
+}
+
+const KnownWords::Word* KnownWords::find(const std::string& key) const {
+  if (const auto found = words_.find(key); found != words_.end()) return &found->second;
+  for (std::size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1))
+    if (const auto found = words_.find(key.substr(0, dot) + ".*"); found != words_.end()) return &found->second;
+  return nullptr;
+}
+
+void KnownWords::refuse_unknown(const Settings& settings, const std::string& key) const {
+  if (const auto other = others_.find(key); other != others_.end())
+    settings.fail(key, "found a word of {}, needs one of {}; remove it, or write what it means in the words of the latter",
+                  other->second, version_);
+  settings.fail(key, "found a word that {} does not have{}, needs one of its own; correct or remove it", version_,
+                did_you_mean(key, names_));
+}
+
+void KnownWords::check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const {
+  if (word.choices.is_array()) {
+    const Settings::Value all = entry.value.is_array() ? entry.value : Settings::Value::array({entry.value});
+    for (const Settings::Value& one : all)
+      if (std::ranges::find(word.choices, one) == word.choices.end())
+        settings.fail(entry.key, "found {}, allowed are {}", text_of(one), fmt::join(word.choices, ", "));
+  }
+  if (word.verdict == WordVerdict::refused && !is_usual(word, entry.value))
+    settings.fail(entry.key, "found {}, {}", text_of(entry.value), word.why);
+}
+
+void KnownWords::check(const Settings& settings) const {
+  for (const Settings::Entry& entry : settings.entries()) {
+    const Word* word = find(entry.key);
+    if (word == nullptr) refuse_unknown(settings, entry.key);
+    if (!entry.value.is_null()) check_value(settings, entry, *word);
+  }
+}
+
+void KnownWords::list_unread(RecipeReading& reading) const {
+  for (const Settings::Entry& entry : reading.in.entries()) {
+    const Word* word = find(entry.key);
+    if (reading.in.was_read(entry.key) || entry.value.is_null() || word == nullptr) continue;
+    const std::string found = fmt::format("{}: found {}", entry.key, text_of(entry.value)),
+                      why = word->why.empty() ? "" : "; " + word->why;
+    if (is_usual(*word, entry.value))
+      reading.ignored.push_back(found + ", which is the default");
+    else if (word->verdict == WordVerdict::assumed)
+      reading.assumed.push_back(found + why);
+    else if (word->verdict == WordVerdict::learning)
+      reading.learning.push_back(found + why);
+    else
+      reading.ignored.push_back(found + (word->verdict == WordVerdict::modelled ? "; no effect on this run" : why));
+  }
+}
+
+}  // namespace wt
