@@ -210,7 +210,7 @@ void read_foundry(RecipeReading& reading) {
   account_for_foundry_keys(reading);
 }
 
-Settings parse_foundry(const std::string& text, const std::string& origin) {
+Settings parse_foundry(const std::string& text, const std::string& origin, const RecipeSource&) {
   return settings_from_yaml(text, origin, {"eval_loader", "eval_loaders"});
 }
 

@@ -181,7 +181,7 @@ void read_bridge(RecipeReading& reading) {
   read_megatron_switches(reading, keys);
 }
 
-Settings parse_bridge(const std::string& text, const std::string& origin) {
+Settings parse_bridge(const std::string& text, const std::string& origin, const RecipeSource&) {
   const bool yaml = text.find("--") == std::string::npos && text.find("model:") != std::string::npos;
   return yaml ? settings_from_yaml(text, origin) : settings_from_shell(text, origin);
 }

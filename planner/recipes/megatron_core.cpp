@@ -110,6 +110,10 @@ void read_core(RecipeReading& reading) {
       reading.assume("{}: found {}, taken as 0: no run of ours drops activations", flag, dropout);
 }
 
+Settings parse_core(const std::string& text, const std::string& origin, const RecipeSource&) {
+  return settings_from_shell(text, origin);
+}
+
 }  // namespace
 
 const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1",
@@ -118,7 +122,7 @@ const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1",
                                      write_core,
                                      read_core,
                                      nullptr,
-                                     settings_from_shell,
+                                     parse_core,
                                      "--lr",
                                      "--lr-warmup-iters",
                                      "--data-path and --tokenizer-type in place of --mock-data and NullTokenizer"};

@@ -198,7 +198,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per
   const std::string body =
       format.shell ? settings_to_shell(launch_of(draft).command, draft.out) : format.print(draft.out);
 
-  Settings settings = format.parse(body, to_string(target));
+  Settings settings = format.parse(body, to_string(target), {});
   RecipeReading reading{.in = settings, .run = run_on_gpus(run.name), .model = {}, .gpus = run.layout.world()};
   if (draft.names_no_model) reading.model = run.model;
   try {
@@ -229,13 +229,14 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
     return out;
   }
   const RecipeTranslator& format = translator_of(out.format);
-  Settings settings = format.parse(text, origin);
+  Settings settings = format.parse(text, origin, source);
   if (settings.entries().empty()) throw_usage("{}: found no keys, needs those of {}", origin, format.version);
   const KnownWords* words = format.words == nullptr ? nullptr : &KnownWords::of(format.words);
   if (words != nullptr) words->check(settings);
   const std::string stem = std::filesystem::path(origin).stem().string();
   RecipeReading reading{
-      .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus};
+      .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus,
+      .vocab = source.vocab, .seq_len = source.seq_len};
   if (!source.model.empty()) reading.model = read_model(source.model);
   format.read(reading);
   if (out.format == RecipeFormat::llm_foundry && std::exchange(reading.run.pure_reduction, false))

@@ -3,6 +3,9 @@
 // cannot express, the written text is read back, and every difference is listed.
 #pragma once
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +42,12 @@ struct RecipeSource {
   std::optional<RecipeFormat> format;  ///< empty: recognise it from the text
   std::string model;                   ///< as for read_model, used if the text names no known model
   std::int64_t gpus = 0;               ///< used if the text does not say; 0 = not given
+  std::int64_t vocab = 0;              ///< size of the vocabulary, as gpus
+  std::int64_t seq_len = 0;            ///< tokens of a sequence, as gpus
+  /// Of a script's environment, by name.
+  std::map<std::string, std::string> variables = {};
+  /// The text of another file that a script names, if it may be read; empty: no file is.
+  std::function<std::optional<std::string>(const std::filesystem::path&)> file = {};
 };
 struct ImportedRun {
   RunSpec run;

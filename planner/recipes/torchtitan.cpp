@@ -363,7 +363,9 @@ const RecipeTranslator kTorchtitan{"torchtitan 0.2.2",
                                    write_titan,
                                    read_titan,
                                    settings_to_toml,
-                                   settings_from_toml,
+                                   +[](const std::string& text, const std::string& origin, const RecipeSource&) {
+  return settings_from_toml(text, origin);
+},
                                    "optimizer.lr",
                                    "lr_scheduler.warmup_steps",
                                    "training.dataset and model.hf_assets_path"};

@@ -32,6 +32,7 @@ struct RecipeReading {
   RunSpec run;
   std::optional<ModelSpec> model;  ///< from the caller; overrides that of the text
   std::int64_t gpus = 0;           ///< from the caller; 0 = not given
+  std::int64_t vocab = 0, seq_len = 0;  ///< the same
   std::vector<std::string> assumed = {}, learning = {}, ignored = {};  ///< as in ImportedRun
 
   /// Sets run.model to the caller's model, or to the format's known model. Throws Error{usage} naming `key`.
@@ -55,7 +56,7 @@ struct RecipeTranslator {
   void (*write)(RecipeDraft&);
   void (*read)(RecipeReading&);
   std::string (*print)(const Settings&);  ///< nullptr for a command line
-  Settings (*parse)(const std::string& text, const std::string& origin);
+  Settings (*parse)(const std::string& text, const std::string& origin, const RecipeSource& source);
   // Its keys for what a run file may leave open.
   const char* lr;
   const char* warmup;
