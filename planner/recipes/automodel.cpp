@@ -6,13 +6,17 @@
 #include <utility>
 
 #include "configs/base/text.hpp"
-#include "configs/files/hub_models.hpp"
+#include "planner/recipes/automodel.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
-#include "planner/recipes/translator.hpp"
 
 namespace wt {
 namespace {
+
+bool on_fsdp2(const RunSpec& run) { return !is_automodel_ddp(run.layout); }
+bool on_backend(const RunSpec& run) { return run.model.experts > 0; }
+
+}  // namespace
 
 const std::vector<RecipeRow> kAutomodelRows{
     {"step_scheduler.max_steps", +[](RunSpec& r) { return &r.steps; }},
@@ -27,20 +31,11 @@ const std::vector<RecipeRow> kAutomodelRows{
     {"lr_scheduler.lr_warmup_steps", RecipeRow::Steps{+[](RunSpec& r) { return &r.optimizer.warmup_steps; }}},
     {"clip_grad_norm.max_norm", +[](RunSpec& r) { return &r.optimizer.clip_norm; }}};
 
-const char* const kHere = "distributed.";
-const char* const kModelName = "model.config.pretrained_model_name_or_path";
 /// torch gathers all rows and reduces what experts return (models/common/utils.py).
-const RecipeWords<Dispatcher> kBackends{{"torch", Dispatcher::allgather},
+const RecipeWords<Dispatcher> kAutomodelDispatchers{{"torch", Dispatcher::allgather},
                                         {"deepep", Dispatcher::deepep},
                                         {"hybridep", Dispatcher::hybridep},
                                         {"uccl_ep", Dispatcher::uccl}};
-
-bool is_ddp(const Layout& l) {
-  return l.shard == 1 && l.replicate > 1 && l.tensor * l.pipeline * l.context * l.expert == 1;
-}
-
-bool on_fsdp2(const RunSpec& run) { return !is_ddp(run.layout); }
-bool on_backend(const RunSpec& run) { return run.model.experts > 0; }
 
 /// Defaults of components/distributed/config.py, models/common/utils.py (where Transformer Engine is installed) and
 /// checkpoint/config.py.
@@ -58,15 +53,21 @@ const std::vector<RecipeSwitch> kAutomodelSwitches{
     {"checkpoint.is_async", true, false, "training goes on while a checkpoint is written",
      +[](const RunSpec& r) { return r.save; }}};
 
+bool is_automodel_ddp(const Layout& l) {
+  return l.shard == 1 && l.replicate > 1 && l.tensor * l.pipeline * l.context * l.expert == 1;
+}
+
+namespace {
+
 void write_automodel_model(RecipeDraft& draft) {
   const std::string repository = repository_named(draft.run.model);
   draft.out.put("model._target_", "nemo_automodel.NeMoAutoModelForCausalLM.from_config");
   draft.out.put("model.config._target_", "transformers.AutoConfig.from_pretrained");
-  draft.out.put(kModelName, repository.empty() ? "./hugging_face" : repository);
+  draft.out.put(kAutomodelModel, repository.empty() ? "./hugging_face" : repository);
   draft.out.put("model.torch_dtype", "float32");
   if (draft.run.model.experts > 0) {
     draft.out.put("model.backend._target_", "nemo_automodel.components.models.common.BackendConfig");
-    draft.out.put("model.backend.dispatcher", word_of(kBackends, draft.run.layout.dispatcher, "torch"));
+    draft.out.put("model.backend.dispatcher", word_of(kAutomodelDispatchers, draft.run.layout.dispatcher, "torch"));
     draft.out.put("model.backend.fake_balanced_gate", draft.run.model.router.forced == RouterSpec::Forced::balanced);
   }
   if (!repository.empty()) return;
@@ -78,7 +79,7 @@ void write_automodel_model(RecipeDraft& draft) {
 void write_automodel_pipeline(RecipeDraft& draft) {
   const Layout& l = draft.run.layout;
   if (l.pipeline == 1) return;
-  const std::string pipeline = std::string(kHere) + "pipeline.";
+  const std::string pipeline = std::string(kAutomodelLayout) + "pipeline.";
   draft.out.put(pipeline + "pp_schedule", l.schedule == Schedule::dualpipe_v ? "DualPipeV"
                                           : l.virtual_stages > 1             ? "interleaved1f1b"
                                                                              : "1f1b");
@@ -92,15 +93,15 @@ void write_automodel_pipeline(RecipeDraft& draft) {
 
 void write_automodel_layout(RecipeDraft& draft) {
   const Layout& l = draft.run.layout;
-  const std::string here = kHere;
-  draft.out.put(here + "strategy", is_ddp(l) ? "ddp" : "fsdp2");
+  const std::string here = kAutomodelLayout;
+  draft.out.put(here + "strategy", is_automodel_ddp(l) ? "ddp" : "fsdp2");
   draft.out.put(here + "dp_size", l.data_ranks());
-  if (!is_ddp(l)) draft.out.put(here + "dp_replicate_size", l.shard == l.context ? 1 : l.replicate);
+  if (!is_automodel_ddp(l)) draft.out.put(here + "dp_replicate_size", l.shard == l.context ? 1 : l.replicate);
   const bool full = l.recompute == Recompute::block;
   draft.out.put(here + "activation_checkpointing", full                ? Settings::Value(true)
                                                    : l.recompute.any() ? Settings::Value("selective")
                                                                        : Settings::Value(false));
-  if (!is_ddp(l)) {
+  if (!is_automodel_ddp(l)) {
     draft.out.put(here + "sequence_parallel", l.sequence_parallel);
     draft.out.put(here + "reshard_after_forward", l.reshard_after_forward);
     draft.out.put(here + "defer_fsdp_grad_sync", !l.reduce_every_microbatch);
@@ -167,128 +168,6 @@ void write_automodel(RecipeDraft& draft) {
                     l.replicate, l.expert));
   draft.command = torchrun_command(draft, "-m nemo_automodel.cli.app recipe.yaml");
   draft.next_step = fmt::format("automodel recipe.yaml --nproc-per-node {} (one node)", nodes_and_gpus(draft).second);
-}
-
-void read_automodel_pipeline(RecipeReading& reading) {
-  Layout& l = reading.run.layout;
-  if (l.pipeline == 1) return;
-  const std::string pipeline = std::string(kHere) + "pipeline.";
-  const std::string word = reading.in.text(pipeline + "pp_schedule", "1f1b"), schedule = lower(word);
-  const bool single = schedule == "1f1b" || schedule == "gpipe";
-  if (schedule == "dualpipev")
-    l.schedule = Schedule::dualpipe_v;
-  else if (schedule != "1f1b" && schedule != "interleaved1f1b")
-    reading.assume("{}pp_schedule: found {}, taken as {}", pipeline, word, single ? "1f1b" : "interleaved1f1b");
-  const std::int64_t layers = reading.run.model.layers, each = reading.in.integer(pipeline + "layers_per_stage", 0, 1);
-  l.virtual_stages = single ? 1 : 2;
-  if (each > 0 && !single) l.virtual_stages = std::max<std::int64_t>(2, (layers + each - 1) / each / l.pipeline);
-  if (l.schedule == Schedule::dualpipe_v) l.virtual_stages = 2;
-}
-
-void read_automodel_layout(RecipeReading& reading) {
-  Layout& l = reading.run.layout;
-  const std::string here = kHere;
-  const std::int64_t others = l.context * l.tensor * l.pipeline;
-  const std::int64_t said = reading.in.integer(here + "dp_size", 0, 1);
-  const std::int64_t world = reading.world(said * others, here + "dp_size");
-  const std::int64_t data = reading.data_ranks(world, others, here + "dp_size") * l.context;
-  const std::string strategy = lower(reading.in.text(here + "strategy", "fsdp2"));
-  const bool ddp = strategy == "ddp";
-  if (!ddp && strategy != "fsdp2" && strategy != "megatron_fsdp")
-    reading.in.fail(here + "strategy", "found {}, needs fsdp2, megatron_fsdp or ddp", strategy);
-  l.replicate = ddp ? data / l.context : reading.in.integer(here + "dp_replicate_size", 1, 1);
-  if (data / l.context % l.replicate != 0)
-    reading.in.fail(here + "dp_replicate_size", "found {}, needs a divisor of dp_size = {}", l.replicate,
-                    data / l.context);
-  l.shard = data / l.replicate;
-  // A word for all layers wins; experts' own default is to keep weights.
-  const bool experts = reading.in.boolean(here + "moe.reshard_after_forward", false);
-  l.reshard_after_forward =
-      reading.in.boolean(here + "reshard_after_forward", l.pipeline == 1 && (l.expert == 1 || experts));
-  l.reduce_every_microbatch = !reading.in.boolean(here + "defer_fsdp_grad_sync", true);
-  if (l.pipeline > 1) l.reshard_after_forward = l.reduce_every_microbatch = false;
-  l.sequence_parallel = reading.in.boolean(here + "sequence_parallel", false) && l.tensor > 1;
-  l.whole_experts = l.tensor > 1 && reading.run.model.experts > 0;
-  if (l.whole_experts && !l.sequence_parallel) {
-    l.sequence_parallel = true;
-    reading.assume("{}sequence_parallel: found none, taken as set: our tensor ranks need it with experts", here);
-  }
-  const AttentionSpec& attention = reading.run.model.attention;
-  l.context_ring = l.context > 1 && !attention.any_local() && !attention.sinks;
-  if (l.context > 1 && !l.context_ring)
-    reading.assume("{}cp_size: found a ring with attention windows or sinks, taken as gathered keys and values", here);
-  const std::int64_t tensor = l.whole_experts ? l.tensor : 1;
-  if (l.expert > 1 && l.shard * tensor % l.expert != 0) {
-    reading.assume("{}ep_size: found {} over replicas of {} ranks, taken as one replica of all", here, l.expert,
-                   l.shard * tensor);
-    l.shard *= std::exchange(l.replicate, 1);
-  } else if (l.expert > 1 && l.replicate > 1) {
-    reading.assume("{}ep_size: found experts that are dealt over replicas, taken as experts of each replica", here);
-  }
-}
-
-void read_automodel_recompute(RecipeReading& reading) {
-  const std::string key = std::string(kHere) + "activation_checkpointing";
-  const std::string word = lower(reading.in.text(key, "false"));
-  if (word == "true" || word == "full")
-    reading.run.layout.recompute = Recompute::block;
-  else if (word == "selective")
-    reading.run.layout.recompute = recompute_of({Module::products});
-  else if (word != "false" && word != "none")
-    reading.in.fail(key, "found {}, needs true, false, full or selective", word);
-}
-
-void read_automodel_training(RecipeReading& reading) {
-  RunSpec& run = reading.run;
-  const std::int64_t local = reading.in.integer("step_scheduler.local_batch_size", 1, 1);
-  run.layout.microbatch =
-      run.layout.pipeline > 1 ? reading.in.integer(std::string(kHere) + "pipeline.pp_microbatch_size", 1, 1) : local;
-  run.global_batch = reading.in.integer("step_scheduler.global_batch_size", 32, 1);
-  run.seq = reading.in.integer("dataset.seq_len", 0, 1);
-  for (const char* other : {"dataset.seq_length", "packed_sequence.packed_sequence_size"})
-    if (const std::int64_t seq = reading.in.integer(other, 0, 0); run.seq == 0) run.seq = seq;
-  if (run.seq == 0) reading.in.fail("dataset.seq_length", "found none, needs tokens a sequence");
-  const Settings::Value betas = reading.in.value("optimizer.betas");
-  if (betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number())
-    run.optimizer.beta1 = betas[0], run.optimizer.beta2 = betas[1];
-  run.optimizer.final_lr_fraction = recipe_ratio(reading.in.number("lr_scheduler.min_lr", 0), run.optimizer.lr);
-  const std::string decay = reading.in.text("lr_scheduler.lr_decay_style", "cosine");
-  if (decay != "cosine") reading.assume("lr_scheduler.lr_decay_style: found {}, taken as cosine", decay);
-  const std::string optimizer = reading.in.text("optimizer._target_", "torch.optim.AdamW");
-  if (!optimizer.ends_with("AdamW")) reading.assume("optimizer._target_: found {}, taken as AdamW", optimizer);
-  run.save = reading.in.boolean("checkpoint.enabled", true);
-  const std::int64_t interval = reading.in.integer("step_scheduler.ckpt_every_steps", 100, 1);
-  run.save_interval = run.save && interval < run.steps ? interval : 0;
-  run.keep_checkpoints = reading.in.integer("checkpoint.max_recent_checkpoints", -1, 1);
-  constexpr double kMinute = 60;
-  run.dist_timeout_s = kMinute * static_cast<double>(reading.in.integer("dist_env.timeout_minutes", 1, 1));
-}
-
-void read_automodel(RecipeReading& reading) {
-  RunSpec& run = reading.run;
-  const std::string short_key = "model.pretrained_model_name_or_path";
-  std::string name = reading.in.text(kModelName, "");
-  if (name.empty()) name = reading.in.text(short_key, "");
-  reading.set_model(hub_repository(name), kModelName, name);
-  run.seed = 42;  // recipes/llm/train_ft.py
-  run.seed = static_cast<std::uint64_t>(reading.in.integer("rng.seed", 42));
-  run.optimizer.beta2 = 0.999;  // torch.optim.AdamW
-  read_rows(kAutomodelRows, reading);
-  read_automodel_layout(reading);
-  read_automodel_pipeline(reading);
-  read_automodel_recompute(reading);
-  if (reading.in.text(std::string(kHere) + "mp_policy.param_dtype", "bfloat16").ends_with("float32"))
-    set_precision(run, "fp32");
-  run.pure_reduction = reading.in.text(std::string(kHere) + "mp_policy.reduce_dtype", "float32").ends_with("bfloat16");
-  const std::string backend = reading.in.text(
-      "model.backend.dispatcher", reading.in.boolean("model.backend.enable_deepep", false) ? "deepep" : "torch");
-  const auto dispatcher = meaning_of(kBackends, backend);
-  if (!dispatcher) reading.assume("model.backend.dispatcher: found {}, taken as torch", backend);
-  run.layout.dispatcher = run.layout.expert > 1 ? dispatcher.value_or(Dispatcher::allgather) : Dispatcher::alltoall;
-  if (run.model.experts > 0 && reading.in.boolean("model.backend.fake_balanced_gate", false))
-    run.model.router.forced = RouterSpec::Forced::balanced;
-  read_automodel_training(reading);
-  read_switches(kAutomodelSwitches, reading);
 }
 
 }  // namespace

@@ -60,10 +60,18 @@ const KnownWords& KnownWords::of(const std::string& format) {
   return *words;
 }
 
+bool KnownWords::has_under(const std::string& section) const {
+  const auto first = words_.lower_bound(section + ".");
+  return first != words_.end() && first->first.starts_with(section + ".");
+}
+
 const KnownWords::Word* KnownWords::find(const std::string& key) const {
   if (const auto found = words_.find(key); found != words_.end()) return &found->second;
-  for (std::size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1))
-    if (const auto found = words_.find(key.substr(0, dot) + ".*"); found != words_.end()) return &found->second;
+  for (std::size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
+    const std::string section = key.substr(0, dot);
+    if (const auto found = words_.find(section + ".*"); found != words_.end()) return &found->second;
+    if (has_under(section)) return nullptr;  // a section that lists its words has no others
+  }
   return nullptr;
 }
 
@@ -89,6 +97,7 @@ void KnownWords::check_value(const Settings& settings, const Settings::Entry& en
 void KnownWords::check(const Settings& settings) const {
   for (const Settings::Entry& entry : settings.entries()) {
     const Word* word = find(entry.key);
+    if (word == nullptr && entry.value.empty() && has_under(entry.key)) continue;  // a section without keys
     if (word == nullptr) refuse_unknown(settings, entry.key);
     if (!entry.value.is_null()) check_value(settings, entry, *word);
   }

@@ -22,7 +22,7 @@ enum class WordVerdict {
 ///   "fp8-margin": {"is": "learning", "usual": 0, "choices": [...], "why": "...", "release": "core_v0.12.0"}
 /// `is` is a verdict. All others are optional: `usual` is the value that changes nothing, `choices` are the values that
 /// the parser takes, `release` is another one than `version` that has the word. A key "optimizer.*" stands for all below
-/// it. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
+/// it, except in sections below it that list their words. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
 class KnownWords {
  public:
   struct Word {
@@ -44,6 +44,7 @@ class KnownWords {
   void list_unread(RecipeReading& reading) const;
 
  private:
+  bool has_under(const std::string& section) const;
   [[noreturn]] void refuse_unknown(const Settings& settings, const std::string& key) const;
   void check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const;
 

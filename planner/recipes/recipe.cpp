@@ -12,6 +12,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/utf8.hpp"
+#include "planner/recipes/format_guess.hpp"
 #include "planner/recipes/known_words.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/translator.hpp"
@@ -116,58 +117,6 @@ RunSpec run_on_gpus(const std::string& name) {
   return run;
 }
 
-RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
-  const Settings settings = settings_from_shell(text, origin);
-  const bool overrides = std::ranges::any_of(
-      settings.entries(), [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
-  if (settings.has("recipe") || overrides) return RecipeFormat::megatron_bridge;
-  if (!settings.entries().empty()) return RecipeFormat::megatron_core;
-  throw_usage("{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}", origin,
-              fmt::join(recipe_format_names(), ", "));
-}
-
-RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
-  Settings settings = settings_from_yaml(text, origin);
-  if (settings.has_under("step_scheduler") || settings.has_under("distributed")) return RecipeFormat::automodel;
-  for (const char* key : {"model.tensor_model_parallel_size", "train.micro_batch_size", "train.global_batch_size",
-                          "ddp.use_distributed_optimizer", "model.pipeline_model_parallel_size"})
-    if (settings.has(key)) return RecipeFormat::megatron_bridge;
-  const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";
-  if (settings.has_under("tokenizer") || settings.has_under("variables") || model.ends_with("_causal_lm") ||
-      model == "hf_t5")
-    return RecipeFormat::llm_foundry;
-  return RecipeFormat::windtunnel;
-}
-
-/// What the lines of a text look like, if its file name does not tell the format.
-struct LooksLike {
-  bool section = false;  ///< [training]
-  bool flag = false;     ///< --num-layers
-  bool key = false;      ///< model:
-};
-
-LooksLike looks_of(const std::string& text) {
-  LooksLike out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t begin = line.find_first_not_of(" \t");
-    if (begin == std::string::npos || line[begin] == '#') continue;
-    const std::size_t end = line.find_last_not_of(" \t\r"), colon = line.find(':');
-    out.section = out.section || (line[begin] == '[' && line[end] == ']');
-    out.flag = out.flag || line.compare(begin, 2, "--") == 0 || line.find(" --") != std::string::npos;
-    out.key = out.key || (begin == 0 && colon != std::string::npos && line.find_first_of(" =(") > colon);
-  }
-  return out;
-}
-
-RecipeFormat format_of(const std::string& text, const std::string& origin) {
-  const std::string ending = std::filesystem::path(origin).extension().string();
-  const LooksLike looks = looks_of(text);
-  if (ending == ".toml" || (ending.empty() && looks.section)) return RecipeFormat::torchtitan;
-  const bool yaml = ending == ".yaml" || ending == ".yml" || (ending != ".sh" && looks.key && !looks.flag);
-  return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin);
-}
-
 }  // namespace
 
 const std::vector<std::string>& recipe_format_names() {
@@ -223,7 +172,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
   ImportedRun out;
   need_utf8(text, origin);
-  out.format = source.format ? *source.format : format_of(text, origin);
+  out.format = source.format ? *source.format : guessed_format(text, origin);
   if (out.format == RecipeFormat::windtunnel) {
     out.run = run_from_text(text, origin);
     return out;
@@ -247,6 +196,7 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
     words->list_unread(reading);
   else
     for (std::string& what : settings.unread()) reading.ignored.push_back(std::move(what));
+  reading.ignored.insert(reading.ignored.end(), settings.renamed().begin(), settings.renamed().end());
   out.assumed = std::move(reading.assumed);
   out.learning = std::move(reading.learning);
   out.ignored = std::move(reading.ignored);

@@ -17,6 +17,26 @@ void Settings::put(const std::string& key, Value value) {
     at->value = std::move(value);
 }
 
+void Settings::rename(const std::string& old, const std::string& now) {
+  for (Entry& entry : entries_) {
+    const bool all = old.ends_with('.');
+    if (all ? !entry.key.starts_with(old) : entry.key != old) continue;
+    const std::string name = all ? now + entry.key.substr(old.size()) : now;
+    if (mentions(name)) continue;
+    renamed_.push_back(fmt::format("{}: a word of another release, read as {}", entry.key, name));
+    entry.key = name;
+  }
+}
+
+void Settings::remove(const std::string& key) {
+  std::erase_if(entries_, [&](const Entry& e) { return e.key == key; });
+}
+
+Settings::Value Settings::peek(const std::string& key) const {
+  const Value* found = find(key);
+  return found == nullptr ? Value() : *found;
+}
+
 const Settings::Value* Settings::find(const std::string& key) const {
   const auto at = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   return at == entries_.end() || at->value.is_null() ? nullptr : &at->value;
@@ -32,8 +52,7 @@ bool Settings::has_under(const std::string& prefix) const {
 
 Settings::Value Settings::value(const std::string& key) {
   read_.insert(key);
-  const Value* found = find(key);
-  return found == nullptr ? Value() : *found;
+  return peek(key);
 }
 
 std::int64_t Settings::integer(const std::string& key, std::int64_t fallback, std::int64_t minimum) {

@@ -26,6 +26,15 @@ class Settings {
 
   /// Replaces the value of an existing key at its old position.
   void put(const std::string& key, Value value);
+  /// Moves the value to a name that has none yet, and remembers that. Two names that end with a dot stand for all keys
+  /// below them. Without such a key nothing happens.
+  void rename(const std::string& old, const std::string& now);
+  /// "OLD: a word of another release, read as NOW".
+  const std::vector<std::string>& renamed() const { return renamed_; }
+  /// Removes an entry if it is there.
+  void remove(const std::string& key);
+  /// The value, or null, without marking it.
+  Value peek(const std::string& key) const;
   bool has(const std::string& key) const { return find(key) != nullptr; }
   bool mentions(const std::string& key) const;      ///< with or without a value
   bool has_under(const std::string& prefix) const;  ///< any key "prefix.*"
@@ -59,6 +68,7 @@ class Settings {
 
   std::string origin_;
   std::vector<Entry> entries_;
+  std::vector<std::string> renamed_;
   std::set<std::string> read_;
   std::int64_t followed_ = 0;  ///< number of values that references have led to
 };

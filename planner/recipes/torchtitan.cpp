@@ -54,160 +54,6 @@ void set_titan_defaults(RunSpec& run) {
   run.optimizer = {.lr = 8e-4, .warmup_steps = 200, .final_lr_fraction = 0};
 }
 
-/// Recompute of layers n, 2n, ... of a rank, counted through all its chunks (activation_checkpoint.py,
-/// _apply_layer_sac).
-Recompute titan_layers(std::int64_t n, const Layout& l, std::int64_t layers) {
-  using Which = Recompute::Blocks::Which;
-  if (n <= 1) return Recompute::block;
-  Recompute::Rule rule{Module::block, {{Which::every, n, 0}}};
-  const std::vector<std::int64_t> chunks = l.layers_of_chunks(layers);
-  if (std::ranges::any_of(chunks, [&](std::int64_t chunk) { return chunk > 0 && chunk < n; })) {
-    rule.blocks.clear();
-    std::vector<std::int64_t> passed(static_cast<std::size_t>(l.pipeline));
-    std::int64_t layer = 0;
-    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk)
-      for (std::int64_t i = 0; i < chunks[chunk]; ++i, ++layer)
-        if (++passed[static_cast<std::size_t>(l.stage_of(static_cast<std::int64_t>(chunk)))] % n == 0)
-          rule.blocks.push_back({Which::range, layer, layer + 1});
-    if (rule.blocks.empty()) return Recompute::none;
-  }
-  Recompute out;
-  out.add(std::move(rule));
-  return out;
-}
-
-/// The n of such a policy, else 0.
-std::int64_t titan_step(const RunSpec& run) {
-  for (std::int64_t n = 2; n <= run.model.layers; ++n)
-    if (run.layout.recompute == titan_layers(n, run.layout, run.model.layers))
-      return run.layout.recompute.any() ? n : 0;
-  return 0;
-}
-
-void write_titan_recompute(RecipeDraft& draft) {
-  const Recompute& recompute = draft.run.layout.recompute;
-  const std::int64_t n = titan_step(draft.run);
-  const std::string mode = recompute == Recompute::block ? "full" : recompute.any() ? "selective" : "none";
-  draft.out.put("activation_checkpoint.mode", mode);
-  draft.out.put("activation_checkpoint.selective_ac_option", n > 0 ? std::to_string(n) : "op");
-  draft.why["fsdp_config.activation_checkpointing_target"] =
-      "its modes are none, full, every n-th layer, and every second product (op)";
-}
-
-void read_titan_recompute(RecipeReading& reading) {
-  const std::string mode = reading.in.text("activation_checkpoint.mode", "selective"),
-                    option = reading.in.text("activation_checkpoint.selective_ac_option", "2");
-  Recompute& out = reading.run.layout.recompute;
-  if (mode == "none") return;
-  if (mode == "full") {
-    out = Recompute::block;
-  } else if (mode != "selective") {
-    reading.in.fail("activation_checkpoint.mode", "found {}, needs none, full or selective", mode);
-  } else if (option == "op") {
-    out = recompute_of({Module::products});
-  } else {
-    const Settings::Value n = scalar_of_word(option);
-    if (!n.is_number_integer() || n < 1)
-      reading.in.fail("activation_checkpoint.selective_ac_option", "found {}, needs op or a number from 1", option);
-    out = titan_layers(n.get<std::int64_t>(), reading.run.layout, reading.run.model.layers);
-  }
-}
-
-Settings::Value titan_parts(const std::vector<std::int64_t>& chunks) {
-  Settings::Value parts = Settings::Value::array();
-  std::int64_t layer = 0;
-  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    Settings::Value part = Settings::Value::array();
-    if (chunk == 0) part.push_back("tok_embeddings");
-    for (std::int64_t i = 0; i < chunks[chunk]; ++i) part.push_back(fmt::format("layers.{}", layer++));
-    if (chunk + 1 == chunks.size()) part.push_back("norm"), part.push_back("output");
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
-void write_titan_pipeline(RecipeDraft& draft) {
-  const Layout& l = draft.run.layout;
-  if (l.pipeline == 1) return;
-  const bool v = l.schedule == Schedule::dualpipe_v;
-  draft.out.put("parallelism.pipeline_parallel_schedule", v                      ? "DualPipeV"
-                                                          : l.virtual_stages > 1 ? "Interleaved1F1B"
-                                                                                 : "1F1B");
-  draft.out.put("parallelism.pipeline_parallel_microbatch_size", even_microbatch(draft.run));
-  // dual_pipe_v.py refuses recompute with it.
-  if (v)
-    draft.out.put("parallelism.pipeline_parallel_expert_parallel_overlap", l.exchange_overlap && !l.recompute.any());
-  const std::vector<std::int64_t> chunks = l.layers_of_chunks(draft.run.model.layers);
-  if (std::equal(chunks.begin() + 1, chunks.end(), chunks.begin())) {
-    draft.out.put("parallelism.pipeline_parallel_layers_per_stage", chunks.front());
-    draft.out.put("parallelism.pipeline_parallel_first_stage_less_layers", 0);
-    draft.out.put("parallelism.pipeline_parallel_last_stage_less_layers", 0);
-  } else {
-    draft.out.put("parallelism.module_fqns_per_model_part", titan_parts(chunks));
-  }
-  draft.why["fsdp_config.pipeline_schedule"] = "it has no ZB-H1";
-  draft.why["fsdp_config.pipeline_layout"] = "its parts have no modules of multi-token prediction";
-}
-
-/// Distributes layers over stages as generate_llm_fqn_per_model_part does. Embedding and head count as layers.
-std::vector<std::int64_t> titan_chunks(std::int64_t layers, std::int64_t stages, std::int64_t first_less,
-                                       std::int64_t last_less) {
-  const std::int64_t all = layers + first_less + last_less;
-  std::vector<std::int64_t> out;
-  for (std::int64_t stage = 0; stage < stages; ++stage) out.push_back(all / stages + (stage < all % stages ? 1 : 0));
-  out.front() -= first_less;
-  out.back() -= last_less;
-  return out;
-}
-
-std::vector<std::int64_t> read_titan_parts(RecipeReading& reading) {
-  const Settings::Value parts = reading.in.value("parallelism.module_fqns_per_model_part");
-  std::vector<std::int64_t> out;
-  for (const Settings::Value& part : parts) {
-    if (!part.is_array())
-      reading.in.fail("parallelism.module_fqns_per_model_part", "needs a list of lists of module names");
-    out.push_back(std::ranges::count_if(part, [](const Settings::Value& module) {
-      return module.is_string() && module.get<std::string>().starts_with("layers.");
-    }));
-  }
-  return out;
-}
-
-void read_titan_chunks(RecipeReading& reading) {
-  Layout& l = reading.run.layout;
-  const std::int64_t layers = reading.run.model.layers;
-  const auto count = [&](const char* key, std::int64_t fallback, std::int64_t least) {
-    return reading.in.integer(std::string("parallelism.pipeline_parallel_") + key, fallback, least);
-  };
-  const std::int64_t first = count("first_stage_less_layers", 1, 0), last = count("last_stage_less_layers", 1, 0),
-                     each = count("layers_per_stage", 0, 1);
-  std::vector<std::int64_t> chunks = read_titan_parts(reading);
-  if (each > 0) l.virtual_stages = (layers + first + last + each - 1) / each / l.pipeline;
-  if (!chunks.empty()) l.virtual_stages = static_cast<std::int64_t>(chunks.size()) / l.pipeline;
-  if (l.virtual_stages < 1)
-    reading.in.fail("parallelism.pipeline_parallel_degree", "found {}, needs a layer in each stage", l.pipeline);
-  if (chunks.empty()) chunks = titan_chunks(layers, l.pipeline * l.virtual_stages, first, last);
-  set_chunks(l, std::move(chunks), layers);
-}
-
-void read_titan_pipeline(RecipeReading& reading) {
-  Layout& l = reading.run.layout;
-  if (l.pipeline == 1) return;
-  l.reshard_after_forward = l.reduce_every_microbatch = false;
-  const std::string word = reading.in.text("parallelism.pipeline_parallel_schedule", "1F1B"), schedule = lower(word);
-  const bool single = schedule == "1f1b" || schedule == "gpipe";
-  l.virtual_stages = single ? 1 : 2;
-  if (schedule == "dualpipev") {
-    l.schedule = Schedule::dualpipe_v;
-    l.exchange_overlap =
-        reading.in.boolean("parallelism.pipeline_parallel_expert_parallel_overlap", true) && l.expert > 1;
-  } else if (schedule != "1f1b" && schedule != "interleaved1f1b") {
-    reading.assume("parallelism.pipeline_parallel_schedule: found {}, taken as {}", word,
-                   single ? "1F1B" : "interleaved 1F1B");
-  }
-  read_titan_chunks(reading);
-}
-
 /// Sequences per step and per microbatch. With pipeline parallelism, a local batch contains all microbatches of a rank.
 void write_titan_batch(RecipeDraft& draft) {
   const Layout& l = draft.run.layout;
@@ -247,7 +93,7 @@ void write_titan_saves(RecipeDraft& draft) {
 
 void read_titan_saves(RecipeReading& reading) {
   RunSpec& run = reading.run;
-  run.save = reading.in.boolean("checkpoint.enable", false);
+  run.save = reading.in.boolean("checkpoint.enable", false) && !reading.in.boolean("checkpoint.load_only", false);
   const std::int64_t interval = reading.in.integer("checkpoint.interval", 500, 1),
                      kept = reading.in.integer("checkpoint.keep_latest_k", 10, 0);
   run.save_interval = interval >= run.steps ? 0 : interval;
@@ -284,7 +130,7 @@ void write_titan(RecipeDraft& draft) {
     draft.out.put("debug.moe_force_load_balance", run.model.router.forced == RouterSpec::Forced::balanced);
   write_switches(kTitanSwitches, draft);
   draft.out.put("optimizer.name", "AdamW");
-  draft.out.put("lr_scheduler.decay_type", "cosine");
+  draft.out.put("lr_scheduler.decay_type", run.optimizer.schedule == ScheduleKind::linear ? "linear" : "cosine");
   write_titan_recompute(draft);
   write_titan_saves(draft);
   draft.out.put("comm.train_timeout_seconds", static_cast<std::int64_t>(std::ceil(run.dist_timeout_s)));
@@ -328,16 +174,24 @@ void read_titan_parallelism(RecipeReading& reading) {
     reading.in.fail("parallelism.expert_parallel_comm_backend", "found {}, needs standard or deepep", backend);
   l.dispatcher = l.expert > 1 ? *dispatcher : Dispatcher::alltoall;
   if (l.pipeline > 1 && reshard == "always")
-    reading.assume("parallelism.fsdp_reshard_after_forward: found always with a pipeline, taken as never");
+    reading.assume(
+        "parallelism.fsdp_reshard_after_forward: found always with a pipeline, taken as never: weights are gathered "
+        "once a step, not in both passes of every microbatch, and stay");
+}
+
+/// The rate falls after the warm-up, or only in the run's last part. Time and memory do not depend on it.
+void read_titan_decay(RecipeReading& reading) {
+  const std::string decay = reading.in.text("lr_scheduler.decay_type", "linear");
+  if (decay == "linear")
+    reading.run.optimizer.schedule = ScheduleKind::linear;
+  else if (decay != "cosine")
+    reading.learning.push_back(fmt::format("lr_scheduler.decay_type: found {}, taken as cosine", decay));
 }
 
 void read_titan(RecipeReading& reading) {
   set_titan_defaults(reading.run);
   reading.run.name = reading.in.text("job.description", reading.run.name);
-  const std::string name = reading.in.text("model.name", ""), flavor = reading.in.text("model.flavor", "");
-  reading.set_model(preset_named(&ModelNames::torchtitan, name + "/" + flavor), "model.flavor",
-                    name.empty() ? "" : name + " " + flavor);
-  if (!reading.model) reading.run.model.mtp_layers = 0;  // flavors have none
+  read_titan_model(reading);
   if (reading.run.model.experts > 0 && reading.in.boolean("debug.moe_force_load_balance", false))
     reading.run.model.router.forced = RouterSpec::Forced::balanced;
   read_rows(kTitanRows, reading);
@@ -348,11 +202,16 @@ void read_titan(RecipeReading& reading) {
   read_titan_recompute(reading);
   read_titan_saves(reading);
   reading.run.dist_timeout_s = static_cast<double>(reading.in.integer("comm.train_timeout_seconds", 100, 1));
-  const std::string decay = reading.in.text("lr_scheduler.decay_type", "linear");
-  if (decay != "cosine") reading.assume("lr_scheduler.decay_type: found {}, taken as cosine", decay);
+  read_titan_decay(reading);
   const std::string optimizer = reading.in.text("optimizer.name", "AdamW");
   if (optimizer != "AdamW") reading.assume("optimizer.name: found {}, taken as AdamW", optimizer);
   read_switches(kTitanSwitches, reading);
+}
+
+Settings parse_titan(const std::string& text, const std::string& origin) {
+  Settings out = settings_from_toml(text, origin);
+  rename_titan_words(out);
+  return out;
 }
 
 }  // namespace

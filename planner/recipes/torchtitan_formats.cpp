@@ -70,6 +70,8 @@ void read_titan_formats(RecipeReading& reading) {
   }
   if (run.precisions.forward == NumberFormat::fp8 && reading.in.boolean(kGather, false))
     run.precisions.gathered_weights = NumberFormat::fp8;
+  if (reading.in.text("training.dtype", "float32") == "bfloat16")  // weights, gradients and AdamW's state
+    run.precisions.master_weights = run.precisions.moments = NumberFormat::bf16;
   if (known < words.size())
     reading.assume("{}: found {}, of which those are simulated that compute in float8 or mx", kConverters,
                    Settings::Value(words).dump());
