@@ -178,11 +178,10 @@ const RecipeTranslator kAutomodel{"NeMo Automodel 0.7.0",
                                   write_automodel,
                                   read_automodel,
                                   settings_to_yaml,
-                                  +[](const std::string& text, const std::string& origin, const RecipeSource&) {
-  return settings_from_yaml(text, origin);
-},
+                                  parse_automodel,
                                   "optimizer.lr",
                                   "lr_scheduler.lr_warmup_steps",
-                                  "dataset"};
+                                  "dataset",
+                                  "automodel"};
 
 }  // namespace wt

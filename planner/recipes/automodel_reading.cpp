@@ -183,7 +183,7 @@ void read_automodel_dispatcher(RecipeReading& reading) {
 
 }  // namespace
 
-Settings parse_automodel(const std::string& text, const std::string& origin) {
+Settings parse_automodel(const std::string& text, const std::string& origin, const RecipeSource&) {
   Settings out(origin);
   for (const Settings::Entry& entry : settings_from_yaml(text, origin).entries()) {
     if (is_aside(entry.key)) continue;

@@ -63,7 +63,8 @@ bool is_automodel(const Settings& settings) {
 RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
   Settings settings = settings_from_yaml(text, origin);
   if (is_automodel(settings)) return RecipeFormat::automodel;
-  if (has_any(settings, kBridgeKeys)) return RecipeFormat::megatron_bridge;
+  const bool nemo = settings.has_under("exp_manager") || settings.has_under("trainer");  // NeMo 1 has such keys, too
+  if (has_any(settings, kBridgeKeys) && !nemo) return RecipeFormat::megatron_bridge;
   const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";
   if (model.ends_with("_causal_lm") || model == "hf_t5") return RecipeFormat::llm_foundry;
   if (const std::string foreign = foreign_file(settings); !foreign.empty()) refuse_foreign(origin, foreign);

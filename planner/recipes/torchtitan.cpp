@@ -208,7 +208,7 @@ void read_titan(RecipeReading& reading) {
   read_switches(kTitanSwitches, reading);
 }
 
-Settings parse_titan(const std::string& text, const std::string& origin) {
+Settings parse_titan(const std::string& text, const std::string& origin, const RecipeSource&) {
   Settings out = settings_from_toml(text, origin);
   rename_titan_words(out);
   return out;
@@ -222,11 +222,10 @@ const RecipeTranslator kTorchtitan{"torchtitan 0.2.2",
                                    write_titan,
                                    read_titan,
                                    settings_to_toml,
-                                   +[](const std::string& text, const std::string& origin, const RecipeSource&) {
-  return settings_from_toml(text, origin);
-},
+                                   parse_titan,
                                    "optimizer.lr",
                                    "lr_scheduler.warmup_steps",
-                                   "training.dataset and model.hf_assets_path"};
+                                   "training.dataset and model.hf_assets_path",
+                                   "torchtitan"};
 
 }  // namespace wt

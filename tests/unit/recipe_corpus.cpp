@@ -6,6 +6,7 @@
 //     error: parts of the message, one or a list; nothing else is then expected
 //     parameters, active: exact numbers, or millions with a suffix M (what publishers print, to a half of its last digit)
 //     layout: as the plan prints it, 1x16 expert 8; world, replicate, shard, tensor, pipeline, chunks, context, expert
+//     master, moments: formats of state; saves, save_interval; rank, alpha, adapted: of adapters; layers, mtp
 //     microbatch, batch, sequence, steps, warmup, lr, final_lr, precision, schedule, dispatcher, recompute
 //     assumed, learning, ignored: parts of lines that have to be in this list, one or a list; [] = the list is empty
 //     not_assumed: parts that no line of that list has
@@ -61,6 +62,13 @@ std::function<std::string(const RunSpec&)> of_layout(Value Layout::*member) {
   return [=](const RunSpec& run) { return fmt::format("{}", run.layout.*member); };
 }
 
+/// The modules beside which adapters are trained, in order of their names.
+std::string adapted_words(const RunSpec& run) {
+  std::vector<std::string> modules = run.lora ? run.lora->target_modules : std::vector<std::string>{};
+  std::ranges::sort(modules);
+  return fmt::format("{}", fmt::join(modules, " "));
+}
+
 const Facts& facts() {
   static const Facts all{
       {"layout", [](const RunSpec& run) { return run.layout.name(); }},
@@ -86,6 +94,15 @@ const Facts& facts() {
       {"warmup", [](const RunSpec& run) { return fmt::format("{}", run.optimizer.warmup_steps); }},
       {"lr", [](const RunSpec& run) { return fmt::format("{}", run.optimizer.lr); }},
       {"final_lr", [](const RunSpec& run) { return fmt::format("{}", run.optimizer.final_lr_fraction); }},
+      {"master", [](const RunSpec& run) { return to_string(run.precisions.master_weights); }},
+      {"moments", [](const RunSpec& run) { return to_string(run.precisions.moments); }},
+      {"saves", [](const RunSpec& run) { return fmt::format("{}", run.save); }},
+      {"save_interval", [](const RunSpec& run) { return fmt::format("{}", run.save_interval); }},
+      {"layers", [](const RunSpec& run) { return fmt::format("{}", run.model.layers); }},
+      {"mtp", [](const RunSpec& run) { return fmt::format("{}", run.model.mtp_layers); }},
+      {"rank", [](const RunSpec& run) { return fmt::format("{}", run.lora ? run.lora->rank : 0); }},
+      {"alpha", [](const RunSpec& run) { return fmt::format("{}", run.lora ? run.lora->alpha : 0); }},
+      {"adapted", adapted_words},
       {"experts", [](const RunSpec& run) { return fmt::format("{}", run.model.experts); }},
       {"vocabulary", [](const RunSpec& run) { return fmt::format("{}", run.model.vocab); }}};
   return all;

@@ -1,0 +1,4 @@
+from torchtitan.trainer import Trainer
+
+def llama3_8b() -> Trainer.Config:
+    return Trainer.Config()
