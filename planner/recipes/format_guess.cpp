@@ -37,8 +37,8 @@ bool has_any(const Settings& settings, const Keys& keys) {
   return std::ranges::any_of(keys, [&](const char* key) { return settings.mentions(key); });
 }
 
-RecipeFormat format_of_shell(const std::string& text, const std::string& origin) {
-  const Settings settings = settings_from_shell(text, origin);
+RecipeFormat format_of_shell(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  const Settings settings = settings_from_shell(text, origin, source);
   if (settings.entries().empty())
     throw_usage("{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}",
                 origin, fmt::join(recipe_format_names(), ", "));
@@ -46,7 +46,9 @@ RecipeFormat format_of_shell(const std::string& text, const std::string& origin)
   if (has_any(settings, kMegatronFlags)) return RecipeFormat::megatron_core;
   const std::string foreign = foreign_command(settings, text);
   const bool overrides = std::ranges::any_of(
-      settings.entries(), [](const auto& entry) { return entry.key.find('.') != std::string::npos; });
+      settings.entries(), [](const auto& entry) {
+        return entry.key.find('.') != std::string::npos && !entry.key.starts_with("launch.");
+      });
   if (foreign.empty() && overrides) return RecipeFormat::megatron_bridge;
   refuse_foreign(origin, foreign);
 }
@@ -105,14 +107,14 @@ LooksLike looks_of(const std::string& text) {
 
 }  // namespace
 
-RecipeFormat guessed_format(const std::string& text, const std::string& origin) {
+RecipeFormat guessed_format(const std::string& text, const std::string& origin, const RecipeSource& source) {
   const std::string ending = std::filesystem::path(origin).extension().string();
   const LooksLike looks = looks_of(text);
   if (ending == ".py") refuse_foreign(origin, foreign_program(text));
   if (ending == ".toml" || (ending.empty() && looks.section)) return format_of_toml(text, origin);
   const bool yaml = ending == ".yaml" || ending == ".yml" || ending == ".json" ||
                     (ending != ".sh" && looks.key && !looks.flag);
-  return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin);
+  return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin, source);
 }
 
 }  // namespace wt

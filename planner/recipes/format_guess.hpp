@@ -7,6 +7,6 @@
 namespace wt {
 
 /// Throws Error{usage} for another trainer's file, which it names if it knows it, and for text that is no file at all.
-RecipeFormat guessed_format(const std::string& text, const std::string& origin);
+RecipeFormat guessed_format(const std::string& text, const std::string& origin, const RecipeSource& source);
 
 }  // namespace wt

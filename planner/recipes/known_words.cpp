@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <sstream>
 
 #include "configs/base/enum_words.hpp"
 #include "configs/base/nearest.hpp"
@@ -41,7 +42,8 @@ KnownWords::KnownWords(const std::string& text, const std::string& origin) {
               .usual = entry.value("usual", Settings::Value()),
               .choices = entry.value("choices", Settings::Value()),
               .why = entry.value("why", ""),
-              .release = entry.value("release", "")};
+              .release = entry.value("release", ""),
+              .takes = entry.value("takes", "")};
     words_.emplace(key, std::move(word));
     names_.push_back(key);
   }
@@ -84,7 +86,11 @@ void KnownWords::refuse_unknown(const Settings& settings, const std::string& key
 }
 
 void KnownWords::check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const {
-  if (word.choices.is_array()) {
+  if (word.takes == "nothing" && !entry.value.is_boolean())
+    settings.fail(entry.key, "found {} behind it, takes nothing; remove it", text_of(entry.value));
+  if (word.takes == "one" && entry.value.is_array())
+    settings.fail(entry.key, "found {}, needs one value", text_of(entry.value));
+  if (word.choices.is_array() && word.verdict != WordVerdict::ignored) {
     const Settings::Value all = entry.value.is_array() ? entry.value : Settings::Value::array({entry.value});
     for (const Settings::Value& one : all)
       if (std::ranges::find(word.choices, one) == word.choices.end())
@@ -94,7 +100,25 @@ void KnownWords::check_value(const Settings& settings, const Settings::Entry& en
     settings.fail(entry.key, "found {}, {}", text_of(entry.value), word.why);
 }
 
+/// Flags that are there only if an unknown condition holds matter where they change more than logging.
+void KnownWords::check_optional(const Settings& settings) const {
+  for (const auto& [words, condition] : settings.optional()) {
+    std::istringstream parts(words);
+    for (std::string part; parts >> part;) {
+      if (!part.starts_with("--")) continue;
+      std::string key = part.substr(2, part.find('=') - 2);
+      std::ranges::replace(key, '_', '-');
+      const Word* word = find(key);
+      if (word == nullptr) refuse_unknown(settings, key);
+      if (word->verdict != WordVerdict::ignored && word->verdict != WordVerdict::learning)
+        settings.fail(key, "found it only if {}, which is not known; give --env NAME=VALUE for what it asks, or run the script's own words with --evaluate",
+                      condition);
+    }
+  }
+}
+
 void KnownWords::check(const Settings& settings) const {
+  check_optional(settings);
   for (const Settings::Entry& entry : settings.entries()) {
     const Word* word = find(entry.key);
     if (word == nullptr && entry.value.empty() && has_under(entry.key)) continue;  // a section without keys
@@ -104,6 +128,8 @@ void KnownWords::check(const Settings& settings) const {
 }
 
 void KnownWords::list_unread(RecipeReading& reading) const {
+  for (const auto& [words, condition] : reading.in.optional())
+    reading.ignored.push_back(fmt::format("{}: found only if {}", words, condition));
   for (const Settings::Entry& entry : reading.in.entries()) {
     const Word* word = find(entry.key);
     if (reading.in.was_read(entry.key) || entry.value.is_null() || word == nullptr) continue;

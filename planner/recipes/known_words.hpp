@@ -19,16 +19,17 @@ enum class WordVerdict {
 };
 
 /// A file of words is a map with `version`, `words` and `others`. `words` has an entry by key:
-///   "fp8-margin": {"is": "learning", "usual": 0, "choices": [...], "why": "...", "release": "core_v0.12.0"}
-/// `is` is a verdict. All others are optional: `usual` is the value that changes nothing, `choices` are the values that
-/// the parser takes, `release` is another one than `version` that has the word. A key "optimizer.*" stands for all below
-/// it, except in sections below it that list their words. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
+///   "fp8-margin": {"is": "learning", "usual": 0, "takes": "words", "choices": [...], "why": "...", "release": "..."}
+/// `is` is a verdict. All others are optional: `usual` is the value that changes nothing, `takes` says how many values a
+/// flag has ("nothing", "one", "words"), `choices` are the values that the parser takes, `release` is another one than
+/// `version` that has the word. A key "optimizer.*" stands for all below it, except in sections below it that list their
+/// words. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
 class KnownWords {
  public:
   struct Word {
     WordVerdict verdict = WordVerdict::modelled;
     Settings::Value usual, choices;
-    std::string why, release;
+    std::string why, release, takes;
   };
 
   KnownWords(const std::string& text, const std::string& origin);
@@ -45,6 +46,7 @@ class KnownWords {
 
  private:
   bool has_under(const std::string& section) const;
+  void check_optional(const Settings& settings) const;
   [[noreturn]] void refuse_unknown(const Settings& settings, const std::string& key) const;
   void check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const;
 

@@ -172,7 +172,7 @@ Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {
   ImportedRun out;
   need_utf8(text, origin);
-  out.format = source.format ? *source.format : guessed_format(text, origin);
+  out.format = source.format ? *source.format : guessed_format(text, origin, source);
   if (out.format == RecipeFormat::windtunnel) {
     out.run = run_from_text(text, origin);
     return out;
@@ -197,7 +197,8 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
   else
     for (std::string& what : settings.unread()) reading.ignored.push_back(std::move(what));
   reading.ignored.insert(reading.ignored.end(), settings.renamed().begin(), settings.renamed().end());
-  out.assumed = std::move(reading.assumed);
+  out.assumed = settings.notes();
+  for (std::string& what : reading.assumed) out.assumed.push_back(std::move(what));
   out.learning = std::move(reading.learning);
   out.ignored = std::move(reading.ignored);
   return out;

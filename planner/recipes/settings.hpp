@@ -3,6 +3,7 @@
 // is quoted, as in TOML: streams."en.wiki".local.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -50,7 +51,7 @@ class Settings {
   std::vector<std::string> texts(const std::string& key);
   template <typename... Args>
   [[noreturn]] void fail(const std::string& key, fmt::format_string<Args...> format, Args&&... args) const {
-    throw_usage("{}: {}: {}", origin_, key, fmt::format(format, std::forward<Args>(args)...));
+    throw_usage("{}: {}: {}{}", origin_, key, fmt::format(format, std::forward<Args>(args)...), hint_of(key));
   }
 
   /// Replaces "${a.b}" in texts by the value of a.b, as OmegaConf does. Throws Error{usage} for an unknown key.
@@ -60,16 +61,33 @@ class Settings {
   /// "KEY VALUE" for each unmarked value.
   std::vector<std::string> unread() const;
   const std::vector<Entry>& entries() const { return entries_; }
+  /// The value, read or not; null without one.
+  Value at(const std::string& key) const { return has(key) ? *find(key) : Value(); }
+  /// What an error about the key adds: why its value is what it is.
+  void hint(const std::string& key, std::string text) { hints_[key] = std::move(text); }
+  /// What a reader took for granted; a line of the import's list of assumptions.
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// Flags that are there only if a condition holds that is not known: "--fp8-format hybrid".
+  void add_optional(std::string words, std::string condition) { optional_.emplace_back(std::move(words), std::move(condition)); }
+  const std::vector<std::pair<std::string, std::string>>& optional() const { return optional_; }
   const std::string& origin() const { return origin_; }
 
  private:
   const Value* find(const std::string& key) const;
   Value resolved(const Value& value, int depth);
+  std::string hint_of(const std::string& key) const {
+    const auto found = hints_.find(key);
+    return found == hints_.end() ? "" : "; " + found->second;
+  }
 
   std::string origin_;
   std::vector<Entry> entries_;
   std::vector<std::string> renamed_;
   std::set<std::string> read_;
+  std::map<std::string, std::string> hints_;
+  std::vector<std::string> notes_;
+  std::vector<std::pair<std::string, std::string>> optional_;
   std::int64_t followed_ = 0;  ///< number of values that references have led to
 };
 
@@ -90,8 +108,12 @@ std::string settings_to_yaml(const Settings& settings);
 /// A name as a part of a dotted key, quoted if necessary.
 std::string key_part(const std::string& name);
 
+struct RecipeSource;
 /// Parses a command line, alone or in a shell script: "--flag value ..." as "flag" (true without a value, a list for
-/// several; dashes instead of underscores), "a.b=c" as "a.b". Variables and lists that the script sets are expanded.
+/// several; dashes instead of underscores), "a.b=c" as "a.b". Of the launcher only "launch.gpus" is left, or
+/// "launch.asks", which is the words that would say it; "launch.fallback" names variables that nobody set.
+/// Throws Error{usage} for flags that the script does not say.
+Settings settings_from_shell(const std::string& text, const std::string& origin, const RecipeSource& source);
 Settings settings_from_shell(const std::string& text, const std::string& origin);
 /// Prints `command`, then lines "  --flag value \"; keys with a dot or an underscore as "a.b=c".
 std::string settings_to_shell(const std::string& command, const Settings& settings);

@@ -42,7 +42,7 @@ def verdict_of(word, rows):
 def main(repository, deepspeed, pai):
     rows = verdicts(tomllib.loads((Path(__file__).parent / "megatron_core.toml").read_text()))
     pinned = parser_of(Release(repository, PINNED))
-    found = {word: {k: v for k, v in facts.items() if k in ("choices", "usual")} for word, facts in pinned.items()}
+    found = {word: {"takes": "one"} | {k: v for k, v in facts.items() if k in ("choices", "usual", "takes")} for word, facts in pinned.items()}
     for tag in OTHERS:
         for word, facts in parser_of(Release(repository, tag)).items():
             if word not in pinned:
@@ -59,6 +59,7 @@ def main(repository, deepspeed, pai):
     others = {word.replace("_", "-"): owner for owner, all_words in forks for word in all_words if word.replace("_", "-") not in known}
     words = {word.replace("_", "-"): {**verdict_of(word, rows), **facts} for word, facts in sorted(found.items())}
     lines = ",\n".join(f"  {json.dumps(word)}: {json.dumps(entry)}" for word, entry in words.items())
+    words["launch.*"] = {"is": "modelled"}  # what planner/recipes/shell_text.cpp makes of the launcher
     owners = ",\n".join(f"  {json.dumps(word)}: {json.dumps(owner)}" for word, owner in sorted(others.items()))
     print(f'{{"version": "Megatron-LM {PINNED}", "words": {{\n{lines}}},\n"others": {{\n{owners}}}}}')
 
