@@ -47,7 +47,8 @@ KnownWords::KnownWords(const std::string& text, const std::string& origin) {
     words_.emplace(key, std::move(word));
     names_.push_back(key);
   }
-  for (const auto& [key, owner] : document.value("others", nlohmann::json::object()).items()) others_[key] = owner;
+  const nlohmann::json others = document.value("others", nlohmann::json::object());
+  for (const auto& [key, owner] : others.items()) others_[key] = owner;
 }
 
 const KnownWords& KnownWords::of(const std::string& format) {
