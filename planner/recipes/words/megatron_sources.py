@@ -27,15 +27,13 @@ class Release:
     def files(self, folder):
         return self.git("ls-tree", "-r", "--name-only", self.tag, folder).split()
 
-    def class_(self, name, folders=("megatron", "src")):
-        """The class of that name, where exactly one file has it or the first outside of legacy folders."""
+    def class_(self, name, folders=("megatron/*.py", "src/*.py")):
+        """The class of that name in the first file outside of legacy folders; None where no file has it."""
         if name not in self.classes:
-            lines = self.git("grep", "-n", "-E", rf"^class {name}\b", self.tag, "--", *folders).splitlines()
+            lines = self.git("grep", "-n", "-E", rf"^ *class {name}\b", self.tag, "--", *folders).splitlines()
             paths = [line.split(":")[1] for line in lines if "/legacy/" not in line]
-            node = None
-            if paths:
-                node = next(n for n in self.tree(paths[0]).body if isinstance(n, ast.ClassDef) and n.name == name)
-            self.classes[name] = node
+            nodes = [n for path in paths for n in ast.walk(self.tree(path)) if isinstance(n, ast.ClassDef) and n.name == name]
+            self.classes[name] = nodes[0] if nodes else None
         return self.classes[name]
 
     def fields(self, name):
