@@ -16,6 +16,8 @@ extern const std::vector<RecipeSwitch> kAutomodelSwitches;
 bool is_automodel_ddp(const Layout& layout);
 /// YAML in which "none" is null, with words of earlier releases under their names of 0.7.0.
 Settings parse_automodel(const std::string& text, const std::string& origin, const RecipeSource& source);
+/// Throws Error{usage} for recipes other than language models'.
+void refuse_other_recipes(Settings& settings);
 /// The model by its repository, and what the recipe changes of it.
 void read_automodel_model(RecipeReading& reading);
 /// The number formats: of weights and state, of products, and of reduced gradients.

@@ -36,17 +36,6 @@ constexpr std::array kShapeWords{"hidden_size",
 /// Families whose code there has multi-token prediction; others drop these modules (components/models).
 constexpr std::array kPredictsMore{"deepseek-v4", "kimi-linear", "ling", "nemotron", "qwen3.5", "step"};
 
-void refuse_other_recipes(RecipeReading& reading) {
-  const std::string key = reading.in.has("recipe._target_") ? "recipe._target_" : "recipe";
-  const std::string found = reading.in.text(key, "TrainFinetuneRecipeForNextTokenPrediction");
-  const std::string name = found.substr(found.rfind('.') + 1);
-  if (name != "TrainFinetuneRecipeForNextTokenPrediction" && name != "BenchmarkingRecipeForNextTokenPrediction")
-    reading.in.fail(key,
-                    "found {}, needs TrainFinetuneRecipeForNextTokenPrediction or "
-                    "BenchmarkingRecipeForNextTokenPrediction: language models that learn from text alone",
-                    name);
-}
-
 /// The key that names the model, as users write it.
 std::string name_key(const Settings& in) {
   for (const char* key : {"model.pretrained_model_name_or_path", "model.config.name_or_path", "model.config"})
@@ -105,8 +94,19 @@ bool is_half(const std::string& dtype) { return dtype.ends_with("bfloat16") || d
 
 }  // namespace
 
+void refuse_other_recipes(Settings& settings) {
+  const std::string key = settings.has("recipe._target_") ? "recipe._target_" : "recipe";
+  const std::string found = settings.text(key, "TrainFinetuneRecipeForNextTokenPrediction");
+  const std::string name = found.substr(found.rfind('.') + 1);
+  if (name != "TrainFinetuneRecipeForNextTokenPrediction" && name != "BenchmarkingRecipeForNextTokenPrediction")
+    settings.fail(key,
+                    "found {}, needs TrainFinetuneRecipeForNextTokenPrediction or "
+                    "BenchmarkingRecipeForNextTokenPrediction: language models that learn from text alone",
+                    name);
+}
+
 void read_automodel_model(RecipeReading& reading) {
-  refuse_other_recipes(reading);
+  for (const char* key : {"recipe", "recipe._target_"}) reading.in.text(key, "");
   const std::string key = name_key(reading.in), name = reading.in.text(key, "");
   std::error_code ignored;
   const bool folder = std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json", ignored);

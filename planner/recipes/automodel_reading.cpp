@@ -4,6 +4,7 @@
 
 #include "configs/base/text.hpp"
 #include "planner/recipes/automodel.hpp"
+#include "planner/recipes/job_command.hpp"
 
 namespace wt {
 namespace {
@@ -16,6 +17,15 @@ void rename_automodel_words(Settings& settings) {
   settings.rename("parallelizer.", "distributed.moe.");
   settings.rename("distributed_config.", "distributed.");
   settings.rename("model.config.torch_dtype", "model.torch_dtype");
+}
+
+/// A command line's job with its overrides.
+Settings settings_of_command(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  const JobCommand command = job_command(text, origin, source);
+  Settings out = settings_from_yaml(text_of_job(command, origin, source), command.file);
+  put_overrides(command, out);
+  if (command.gpus > 0) out.put("launch.gpus", command.gpus);
+  return out;
 }
 
 /// Keys that only hold values for others: "_name" by the convention of its recipes.
@@ -64,7 +74,11 @@ void read_automodel_layout(RecipeReading& reading) {
   const std::int64_t others = l.context * l.tensor * l.pipeline;
   // null and numbers below 1 stand for all other GPUs (components/distributed/mesh_utils.py).
   const std::int64_t said = std::max<std::int64_t>(0, reading.in.integer(here + "dp_size", 0, -1));
-  const std::int64_t world = reading.world(said * others, here + "dp_size");
+  const std::int64_t launched = reading.in.integer("launch.gpus", 0);
+  if (launched > 0 && said > 0 && launched != said * others)
+    reading.in.fail(here + "dp_size", "found degrees of {} GPUs, and a command that starts {}; needs one number",
+                    said * others, launched);
+  const std::int64_t world = reading.world(said > 0 ? said * others : launched, here + "dp_size");
   const std::int64_t data = reading.data_ranks(world, others, here + "dp_size") * l.context;
   const std::string strategy = lower(reading.in.text(here + "strategy", "fsdp2"));
   const bool ddp = strategy == "ddp", megatron = strategy.starts_with("m");
@@ -183,15 +197,20 @@ void read_automodel_dispatcher(RecipeReading& reading) {
 
 }  // namespace
 
-Settings parse_automodel(const std::string& text, const std::string& origin, const RecipeSource&) {
+Settings parse_automodel(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  const bool named = origin.ends_with(".yaml") || origin.ends_with(".yml");
+  const bool command = !named && is_automodel_command(text);
+  const Settings all = command ? settings_of_command(text, origin, source) : settings_from_yaml(text, origin);
   Settings out(origin);
-  for (const Settings::Entry& entry : settings_from_yaml(text, origin).entries()) {
+  for (const std::string& note : all.notes()) out.note(note);
+  for (const Settings::Entry& entry : all.entries()) {
     if (is_aside(entry.key)) continue;
     const bool none = entry.value == "none" || entry.value == "None";
     const bool word = entry.key.ends_with("activation_checkpointing");  // there "none" is a word of its own
     out.put(entry.key, none && !word ? Settings::Value() : entry.value);
   }
   rename_automodel_words(out);
+  refuse_other_recipes(out);
   return out;
 }
 

@@ -72,8 +72,8 @@ const std::vector<Signature> kFiles{
     {"DeepSpeed-Chat", {"actor_zero_stage"}},
     {"a job of vLLM or SGLang, which serve models", {}, {"gpu_memory_utilization", "max_num_seqs", "mem_fraction_static"}},
     {"the evaluation harness lm-eval", {"task", "output_type"}},
-    {"MosaicML's platform", {"compute."}, {"image", "command"}},
-    {"Megatron-LM's tests", {}, {"MODEL_ARGS.", "ENV_VARS."}}};
+    {"a job of MosaicML's platform, whose map `parameters` is a recipe of LLM Foundry", {"parameters.", "command"}},
+    {"a job of MosaicML's platform", {"compute."}, {"image", "command"}}};
 
 /// A command line by a word of it.
 struct Command {

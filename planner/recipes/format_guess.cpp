@@ -9,6 +9,7 @@
 
 #include "configs/base/error.hpp"
 #include "planner/recipes/foreign_formats.hpp"
+#include "planner/recipes/job_command.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {
@@ -38,6 +39,8 @@ bool has_any(const Settings& settings, const Keys& keys) {
 }
 
 RecipeFormat format_of_shell(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  if (is_titan_command(text)) return RecipeFormat::torchtitan;
+  if (is_automodel_command(text)) return RecipeFormat::automodel;
   const Settings settings = settings_from_shell(text, origin, source);
   if (settings.entries().empty())
     throw_usage("{}: found no flags, needs a command line, YAML or TOML of a trainer; give --from with one of {}",
@@ -65,13 +68,14 @@ bool is_automodel(const Settings& settings) {
 RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
   Settings settings = settings_from_yaml(text, origin);
   if (is_automodel(settings)) return RecipeFormat::automodel;
+  if (settings.has_under("MODEL_ARGS")) return RecipeFormat::megatron_core;  // Megatron-LM's own tests
   const bool nemo = settings.has_under("exp_manager") || settings.has_under("trainer");  // NeMo 1 has such keys, too
   if (has_any(settings, kBridgeKeys) && !nemo) return RecipeFormat::megatron_bridge;
   const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";
   if (model.ends_with("_causal_lm") || model == "hf_t5") return RecipeFormat::llm_foundry;
   if (const std::string foreign = foreign_file(settings); !foreign.empty()) refuse_foreign(origin, foreign);
   if (settings.has_under("tokenizer") || settings.has_under("variables")) return RecipeFormat::llm_foundry;
-  if (has_any(settings, kRunKeys) || settings.has_under("model") || settings.has_under("fsdp_config"))
+  if (has_any(settings, kRunKeys) || settings.has_under("fsdp_config") || settings.mentions("model.d_model"))
     return RecipeFormat::windtunnel;
   refuse_foreign(origin, "");
 }

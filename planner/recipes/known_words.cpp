@@ -97,6 +97,9 @@ void KnownWords::check_value(const Settings& settings, const Settings::Entry& en
       if (std::ranges::find(word.choices, one) == word.choices.end())
         settings.fail(entry.key, "found {}, allowed are {}", text_of(one), fmt::join(word.choices, ", "));
   }
+}
+
+void KnownWords::refuse(const Settings& settings, const Settings::Entry& entry, const Word& word) const {
   if (word.verdict == WordVerdict::refused && !is_usual(word, entry.value))
     settings.fail(entry.key, "found {}, {}", text_of(entry.value), word.why);
 }
@@ -120,7 +123,10 @@ void KnownWords::check_optional(const Settings& settings) const {
 
 void KnownWords::check(const Settings& settings) const {
   check_optional(settings);
+  for (const Settings::Entry& entry : settings.entries())  // a refused word explains unknown ones beside it
+    if (const Word* word = find(entry.key); word != nullptr && !entry.value.is_null()) refuse(settings, entry, *word);
   for (const Settings::Entry& entry : settings.entries()) {
+    if (entry.key.starts_with("launch.")) continue;  // what the launcher says, not the format
     const Word* word = find(entry.key);
     if (word == nullptr && entry.value.empty() && has_under(entry.key)) continue;  // a section without keys
     if (word == nullptr) refuse_unknown(settings, entry.key);

@@ -48,6 +48,7 @@ class KnownWords {
   bool has_under(const std::string& section) const;
   void check_optional(const Settings& settings) const;
   [[noreturn]] void refuse_unknown(const Settings& settings, const std::string& key) const;
+  void refuse(const Settings& settings, const Settings::Entry& entry, const Word& word) const;
   void check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const;
 
   std::string version_;

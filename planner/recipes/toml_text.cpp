@@ -21,8 +21,12 @@ Settings::Value value_of_toml(const toml::node& node, const std::string& origin)
   if (const auto whole = node.value_exact<std::int64_t>()) return *whole;
   if (const auto number = node.value_exact<double>()) return *number;
   if (const auto flag = node.value_exact<bool>()) return *flag;
-  throw_usage("{}:{}: found a date or a table in a list, needs numbers, texts or lists of them", origin,
-              node.source().begin.line);
+  if (const auto* table = node.as_table()) {
+    Settings::Value out = Settings::Value::object();
+    for (const auto& [name, inner] : *table) out[std::string(name.str())] = value_of_toml(inner, origin);
+    return out;
+  }
+  throw_usage("{}:{}: found a date, needs numbers, texts or lists of them", origin, node.source().begin.line);
 }
 
 void add_table(const toml::table& table, const std::string& prefix, Settings& out) {

@@ -8,7 +8,9 @@
 #include "configs/base/text.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
+#include "planner/recipes/job_command.hpp"
 #include "planner/recipes/torchtitan.hpp"
+#include "planner/recipes/torchtitan_jobs.hpp"
 
 namespace wt {
 namespace {
@@ -31,7 +33,10 @@ const std::vector<RecipeRow> kTitanRows{
     {"lr_scheduler.min_lr_factor", +[](RunSpec& r) { return &r.optimizer.final_lr_fraction; }},
     {"debug.seed", +[](RunSpec& r) { return &r.seed; }}};
 
-const RecipeWords<Dispatcher> kTitanDispatchers{{"standard", Dispatcher::alltoall}, {"deepep", Dispatcher::deepep}};
+const RecipeWords<Dispatcher> kTitanDispatchers{{"standard", Dispatcher::alltoall},
+                                                {"deepep", Dispatcher::deepep},
+                                                {"hybridep", Dispatcher::hybridep},
+                                                {"minimal_async_ep", Dispatcher::alltoall}};
 
 /// Defaults of job_config.py.
 const std::vector<RecipeSwitch> kTitanSwitches{
@@ -155,9 +160,12 @@ void read_titan_parallelism(RecipeReading& reading) {
   const std::int64_t others = l.replicate * l.context * l.tensor * l.pipeline;
   const std::string key = "parallelism.data_parallel_shard_degree";
   if (shard == 0) reading.in.fail(key, "found 0, needs -1 or a number from 1");
-  const std::int64_t world = reading.world(shard > 0 ? shard * others : 0, key);
+  const std::int64_t launched = reading.in.integer("launch.gpus", 0), said = shard > 0 ? shard * others : launched;
+  if (launched > 0 && said != launched)
+    reading.in.fail(key, "found degrees of {} GPUs, and a command that starts {}; needs one number", said, launched);
+  const std::int64_t world = reading.world(said, key);
   l.shard = reading.data_ranks(world, others, key) * l.context;
-  l.sequence_parallel = l.tensor > 1;
+  l.sequence_parallel = l.tensor > 1 && reading.in.boolean("parallelism.enable_sequence_parallel", true);
   const std::int64_t cut = reading.in.integer("parallelism.expert_tensor_parallel_degree", 1, 1);
   if (l.tensor > 1 && cut != 1 && cut != l.tensor)
     reading.in.fail("parallelism.expert_tensor_parallel_degree", "found {}, needs 1 or tensor_parallel_degree = {}",
@@ -171,7 +179,10 @@ void read_titan_parallelism(RecipeReading& reading) {
   const std::string backend = reading.in.text("parallelism.expert_parallel_comm_backend", "standard");
   const auto dispatcher = meaning_of(kTitanDispatchers, backend);
   if (!dispatcher)
-    reading.in.fail("parallelism.expert_parallel_comm_backend", "found {}, needs standard or deepep", backend);
+    reading.in.fail("parallelism.expert_parallel_comm_backend", "found {}, needs standard, deepep or, from 0.3 on, hybridep",
+                    backend);
+  if (backend == "minimal_async_ep")
+    reading.assume("parallelism.expert_parallel_comm_backend: found minimal_async_ep, taken as an exchange by NCCL");
   l.dispatcher = l.expert > 1 ? *dispatcher : Dispatcher::alltoall;
   if (l.pipeline > 1 && reshard == "always")
     reading.assume(
@@ -188,6 +199,16 @@ void read_titan_decay(RecipeReading& reading) {
     reading.learning.push_back(fmt::format("lr_scheduler.decay_type: found {}, taken as cosine", decay));
 }
 
+/// Words that 0.3.0 added.
+void read_later_titan(RecipeReading& reading) {
+  if (const std::int64_t chunks = reading.in.integer("loss.chunks", 0); chunks > 0) reading.run.loss_chunks = chunks;
+  if (!reading.model) reading.run.model.mtp_layers = reading.in.integer("model.mtp_layers", 0);
+  if (!reading.in.has("loss.chunks")) return;  // a job of 0.2
+  if (!reading.in.boolean("training.disable_cuda_graphs", false) && reading.run.layout.pipeline == 1)
+    reading.assume(
+        "training.disable_cuda_graphs: found false, taken as true: kernels are launched one by one, not by a graph");
+}
+
 void read_titan(RecipeReading& reading) {
   set_titan_defaults(reading.run);
   reading.run.name = reading.in.text("job.description", reading.run.name);
@@ -196,6 +217,7 @@ void read_titan(RecipeReading& reading) {
     reading.run.model.router.forced = RouterSpec::Forced::balanced;
   read_rows(kTitanRows, reading);
   read_titan_formats(reading);
+  read_later_titan(reading);
   read_titan_parallelism(reading);
   read_titan_pipeline(reading);
   read_titan_batch(reading);
@@ -208,8 +230,9 @@ void read_titan(RecipeReading& reading) {
   read_switches(kTitanSwitches, reading);
 }
 
-Settings parse_titan(const std::string& text, const std::string& origin, const RecipeSource&) {
-  Settings out = settings_from_toml(text, origin);
+Settings parse_titan(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  const bool command = !origin.ends_with(".toml") && is_titan_command(text);
+  Settings out = command ? settings_of_titan_command(text, origin, source) : settings_from_toml(text, origin);
   rename_titan_words(out);
   return out;
 }

@@ -100,6 +100,7 @@ const Facts& facts() {
       {"save_interval", [](const RunSpec& run) { return fmt::format("{}", run.save_interval); }},
       {"layers", [](const RunSpec& run) { return fmt::format("{}", run.model.layers); }},
       {"mtp", [](const RunSpec& run) { return fmt::format("{}", run.model.mtp_layers); }},
+      {"loss_chunks", [](const RunSpec& run) { return fmt::format("{}", run.loss_chunks.value_or(1)); }},
       {"rank", [](const RunSpec& run) { return fmt::format("{}", run.lora ? run.lora->rank : 0); }},
       {"alpha", [](const RunSpec& run) { return fmt::format("{}", run.lora ? run.lora->alpha : 0); }},
       {"adapted", adapted_words},

@@ -42,6 +42,7 @@ MORE = {
     "distributed": "strategy activation_checkpointing _target_ _recursive_ _convert_ multimodal.*",
     "distributed.mp_policy": POLICY,
     "distributed.moe": "_target_",
+    "distributed.pipeline": "_target_",
     "distributed.moe.mp_policy": POLICY,
     "distributed.offload_policy": "_target_ pin_memory",
     "model.backend": "_target_ mok.*",

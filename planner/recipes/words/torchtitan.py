@@ -53,14 +53,34 @@ VERDICTS = {
 # Switches of sections that do nothing while they are off.
 SWITCHES = {"validation": "validation.enable", "fault_tolerance": "fault_tolerance.enable"}
 QUIET = "belongs to a section that is off unless its enable is true"
-# Words of other releases that the reader does not rename (planner/recipes/torchtitan_releases.cpp).
+# Words that 0.2.2 lost, or that later releases added, and that a reader takes: (key, verdict, usual, release, why).
+MORE = [
+    ("job.use_for_integration_test", "ignored", False, "0.1.0", ""),
+    ("parallelism.enable_compiled_autograd", "assumed", False, "0.2.0", "backward is compiled block by block, as forward is"),
+    ("parallelism.pipeline_parallel_split_points", "refused", None, "0.1.0",
+     "which names the first layer of each stage; needs parallelism.module_fqns_per_model_part or pipeline_parallel_layers_per_stage"),
+    ("loss.chunks", "modelled", None, "0.3.0", ""),
+    ("model.mtp_layers", "modelled", None, "0.3.0", ""),
+    ("training.disable_cuda_graphs", "modelled", None, "0.3.0", ""),
+    ("parallelism.enable_sequence_parallel", "modelled", None, "0.3.0", ""),
+    ("parallelism.enable_fsdp_symm_mem", "assumed", False, "0.3.0", "transfers are NCCL's usual ones"),
+    ("parallelism.spmd_backend", "ignored", None, "0.3.0", ""),
+    ("profiler.*", "ignored", None, "0.3.0", ""),
+    ("validator.*", "ignored", None, "0.3.0", ""),
+    ("dataloader.*", "learning", None, "0.3.0", ""),
+    ("tokenizer.*", "ignored", None, "0.3.0", ""),
+    ("dump_folder", "ignored", None, "0.3.0", ""),
+    ("hf_assets_path", "ignored", None, "0.3.0", ""),
+]
+# Choices that later releases extended.
+LATER_CHOICES = ["parallelism.expert_parallel_comm_backend", "quantize.linear.float8.recipe_name"]
+# Words of other releases that the reader neither takes nor renames (planner/recipes/torchtitan_releases.cpp).
 OTHERS = {
-    "torchtitan 0.1": "job.print_args job.use_for_integration_test memory_estimation.enabled parallelism.pipeline_parallel_split_points "
-                      "parallelism.enable_compiled_autograd checkpoint.initial_load_model_weights_only checkpoint.last_save_model_weights_only "
-                      "fault_tolerance.fragment_sync_delay fault_tolerance.fragment_update_alpha fault_tolerance.should_quantize "
+    "torchtitan 0.1": "fault_tolerance.fragment_sync_delay fault_tolerance.fragment_update_alpha fault_tolerance.should_quantize "
                       "fault_tolerance.sync_steps",
-    "torchtitan 0.3": "compile.passes dataloader.dataset parallelism.enable_sequence_parallel parallelism.spmd_backend "
-                      "training.disable_cuda_graphs",
+    "torchtitan 0.3": "compile.passes override.imports",
+    "torchtitan after 0.3": "training.num_tokens_per_microbatch_per_dp_rank training.num_tokens_per_train_step training.max_context_length "
+                            "parallelism.num_pp_microbatches",
 }
 
 
@@ -114,11 +134,13 @@ def words(folder):
         entry = {"is": verdict}
         if verdict != "modelled" and default is not None:
             entry["usual"] = default
-        if verdict in ("modelled", "refused") and (choices := choices_of(annotation)):
+        if verdict in ("modelled", "refused") and key not in LATER_CHOICES and (choices := choices_of(annotation)):
             entry["choices"] = choices
         if why:
             entry["why"] = why
         out[key] = entry
+    for key, verdict, usual, release, why in MORE:
+        out[key] = {"is": verdict, "release": release, **({"why": why} if why else {}), **({} if usual is None else {"usual": usual})}
     return out
 
 

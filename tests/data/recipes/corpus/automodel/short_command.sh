@@ -1,0 +1,1 @@
+automodel jobs/llama3_8b.yaml --nproc-per-node 8

@@ -1,0 +1,1 @@
+CONFIG_FILE=jobs/llama3_8b.toml ./run_train.sh
