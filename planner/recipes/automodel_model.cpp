@@ -95,12 +95,15 @@ bool is_half(const std::string& dtype) { return dtype.ends_with("bfloat16") || d
 }  // namespace
 
 void refuse_other_recipes(Settings& settings) {
+  for (const char* section : {"flow_matching", "dllm", "recipe_args", "dflash", "vae", "fsdp"})
+    if (settings.has_under(section))
+      settings.fail(section, "found this section, which recipes of language models do not have; needs one of those");
   const std::string key = settings.has("recipe._target_") ? "recipe._target_" : "recipe";
   const std::string found = settings.text(key, "TrainFinetuneRecipeForNextTokenPrediction");
   const std::string name = found.substr(found.rfind('.') + 1);
   if (name != "TrainFinetuneRecipeForNextTokenPrediction" && name != "BenchmarkingRecipeForNextTokenPrediction")
     settings.fail(key,
-                    "found {}, needs TrainFinetuneRecipeForNextTokenPrediction or "
+                  "found {}, needs TrainFinetuneRecipeForNextTokenPrediction or "
                     "BenchmarkingRecipeForNextTokenPrediction: language models that learn from text alone",
                     name);
 }

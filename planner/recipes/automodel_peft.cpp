@@ -23,6 +23,7 @@ std::string last_name(const std::string& module) { return module.substr(module.r
 
 std::vector<Linear> linear_layers(const ModelSpec& model) {
   std::vector<Linear> out;
+  if (model.attention.mla.on() || model.linear.on()) return out;
   const WeightNames names(model, family_of(model));
   const std::string ending = ".weight";
   for (const char* part : {"qkv", "output"})
@@ -113,8 +114,8 @@ void read_automodel_peft(RecipeReading& reading) {
   }
   if (lora.target_modules.empty())
     reading.in.fail("peft.target_modules",
-                    "found none of attention's projections; needs some, such as q_proj: adapters beside other products "
-                    "are not simulated");
+                    "found none of attention's projections that adapters are simulated with; needs some, such as q_proj, "
+                    "in a model without latent attention and linear mixers");
   if (!left_out.empty())
     reading.assume("peft.target_modules: adapters of {} are left out: {:.1f} M trained weights, {:.1f} GiB of state",
                    fmt::join(left_out, ", "), static_cast<double>(missing) / 1e6,

@@ -153,6 +153,9 @@ void read_automodel_training(RecipeReading& reading) {
   run.layout.microbatch =
       run.layout.pipeline > 1 ? reading.in.integer(std::string(kAutomodelLayout) + "pipeline.pp_microbatch_size", 1, 1) : local;
   run.global_batch = reading.in.integer("step_scheduler.global_batch_size", 32, 1);
+  if (const std::int64_t once = local * run.layout.data_ranks(); run.global_batch % once != 0)
+    reading.in.fail("step_scheduler.global_batch_size", "found {}, needs a multiple of local_batch_size x dp_size = {}",
+                    run.global_batch, once);
   for (const char* key : {"packed_sequence.packed_sequence_size", "dataset.seq_len", "dataset.seq_length",
                           "dataset.max_length"})
     if (const std::int64_t seq = reading.in.integer(key, 0, 0); run.seq == 0) run.seq = seq;

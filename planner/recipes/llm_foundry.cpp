@@ -21,6 +21,13 @@ const std::vector<RecipeRow> kFoundryRows{
 
 const std::string kFsdp = "fsdp_config.";
 
+/// Defaults of composer/utils/parallelism.py.
+const std::vector<RecipeSwitch> kFoundrySwitches{
+    {"fsdp_config.backward_prefetch", "BACKWARD_PRE", "BACKWARD_POST", "a layer's weights are gathered during the one before",
+     +[](const RunSpec& r) { return r.layout.shard > 1; }},
+    {"fsdp_config.forward_prefetch", true, false, "a layer's weights are gathered during the one before",
+     +[](const RunSpec& r) { return r.layout.shard > 1; }}};
+
 void refuse_what_foundry_has_not(const RunSpec& run) {
   const Layout& l = run.layout;
   for (const auto& [what, degree] : {std::pair{"tensor_parallel_degree", l.tensor},
@@ -207,6 +214,7 @@ void read_foundry(RecipeReading& reading) {
   run.export_path = named(reading.in.text("callbacks.hf_checkpointer.save_folder", ""), run);
   if (reading.in.text("callbacks.hf_checkpointer.precision", "float32") == "bfloat16")
     run.export_precision = Precision::bf16;
+  read_switches(kFoundrySwitches, reading);
   account_for_foundry_keys(reading);
 }
 

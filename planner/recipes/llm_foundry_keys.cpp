@@ -9,7 +9,7 @@
 namespace wt {
 namespace {
 
-enum class FoundryAction { ignored, later, refused };
+enum class FoundryAction { ignored, learning, changes, later, refused };
 
 /// Keys with one reason. A key that ends with a dot or an underscore stands for all keys that begin so; the longest one
 /// counts. A refused key may have the value `allowed`.
@@ -26,7 +26,7 @@ const std::vector<FoundryKeys> kFoundryKeys{
     {ignored, "data are tokenized already", {"tokenizer."}},
     // model
     {ignored, "weights are drawn rank by rank", {"model.init_device"}},
-    {ignored, "weights are drawn as GPT-2's", {"model.init_config."}},
+    {learning, "weights are drawn as GPT-2's", {"model.init_config."}},
     {ignored,
      "our trainer chooses its kernels",
      {"model.attn_config.attn_impl", "model.attn_config.fused_qkv", "model.attn_config.rope_impl",
@@ -63,8 +63,7 @@ const std::vector<FoundryKeys> kFoundryKeys{
     {ignored, "recompute is the same either way", {"fsdp_config.activation_checkpointing_reentrant"}},
     {ignored,
      "our trainer shards, gathers and prefetches in its own way",
-     {"fsdp_config.limit_all_gathers", "fsdp_config.backward_prefetch", "fsdp_config.forward_prefetch",
-      "fsdp_config.use_orig_params"}},
+     {"fsdp_config.limit_all_gathers", "fsdp_config.use_orig_params"}},
     {ignored, "weights are drawn rank by rank", {"fsdp_config.sync_module_states"}},
     {ignored, "progress is shown on a terminal alone", {"fsdp_config.verbose"}},
     {ignored, "gradients are kept in fp32", {"fsdp_config.keep_low_precision_grads"}},
@@ -105,7 +104,7 @@ const std::vector<FoundryKeys> kFoundryKeys{
     {refused, "our loss is the mean over tokens", {"accumulate_train_batch_on_tokens"}, "true"},
     {ignored, "Lion has none", {"optimizer.eps"}},
     {refused, "our trainer has gradient_clipping alone", {"algorithms."}},
-    {ignored, "our trainer chooses its kernels", {"compile_config."}},
+    {changes, "kernels are launched one by one", {"compile_config."}},
     {refused, "no code of a recipe is run", {"code_paths"}},
     {ignored, "windtunnel train --profile records a profile", {"profiler."}},
     // checkpoints
@@ -170,8 +169,7 @@ bool is_allowed(const Settings::Value& value, const char* allowed) {
   std::vector<std::string> known;
   for (const FoundryKeys& row : kFoundryKeys)
     for (const std::string& each : row.keys) known.push_back(each.substr(0, each.size() - (is_prefix(each) ? 1 : 0)));
-  for (const Settings::Entry& entry : reading.in.entries())
-    if (reading.in.was_read(entry.key)) known.push_back(entry.key);
+  known.insert(known.end(), reading.in.asked().begin(), reading.in.asked().end());
   reading.in.fail(key, "found a key that LLM Foundry 0.22.0 has not{}; fix it, or put it under variables",
                   did_you_mean(key, known));
 }
@@ -194,8 +192,10 @@ void account_for_foundry_keys(RecipeReading& reading) {
     reading.in.mark_read(entry.key);
     if (row->action == FoundryAction::refused || row->reason == nullptr || entry.value.is_null()) continue;
     // A missing key of the model changes the model.
-    const bool changes = row->action == FoundryAction::later && entry.key.starts_with("model.");
-    (changes ? reading.assumed : reading.ignored).push_back(found + "; " + row->reason);
+    const bool changes = row->action == FoundryAction::changes ||
+                         (row->action == FoundryAction::later && entry.key.starts_with("model."));
+    const bool learning = row->action == FoundryAction::learning;
+    (changes ? reading.assumed : learning ? reading.learning : reading.ignored).push_back(found + "; " + row->reason);
   }
 }
 

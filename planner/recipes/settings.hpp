@@ -57,6 +57,8 @@ class Settings {
   /// Replaces "${a.b}" in texts by the value of a.b, as OmegaConf does. Throws Error{usage} for an unknown key.
   void resolve_references();
   bool was_read(const std::string& key) const { return read_.contains(key); }
+  /// Every key that a reader asked for, whether it is there or not.
+  const std::set<std::string>& asked() const { return read_; }
   void mark_read(const std::string& key) { read_.insert(key); }
   /// "KEY VALUE" for each unmarked value.
   std::vector<std::string> unread() const;
