@@ -10,6 +10,7 @@
 #include "configs/base/error.hpp"
 #include "planner/recipes/foreign_formats.hpp"
 #include "planner/recipes/job_command.hpp"
+#include "planner/recipes/megatron_yaml.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {
@@ -68,7 +69,7 @@ bool is_automodel(const Settings& settings) {
 RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
   Settings settings = settings_from_yaml(text, origin);
   if (is_automodel(settings)) return RecipeFormat::automodel;
-  if (settings.has_under("MODEL_ARGS")) return RecipeFormat::megatron_core;  // Megatron-LM's own tests
+  if (is_megatron_yaml(settings)) return RecipeFormat::megatron_core;
   const bool nemo = settings.has_under("exp_manager") || settings.has_under("trainer");  // NeMo 1 has such keys, too
   if (has_any(settings, kBridgeKeys) && !nemo) return RecipeFormat::megatron_bridge;
   const std::string model = settings.has("model.name") ? settings.text("model.name", "") : "";

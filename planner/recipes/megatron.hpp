@@ -53,6 +53,9 @@ class MegatronKeys {
   bool flags_;
 };
 
+/// A field of a dataclass as the flag that sets it; a default leaves none.
+void put_megatron_field(const std::string& field, const Settings::Value& value, Settings& out);
+
 /// Rows whose keys are fields.
 void write_megatron_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft, const MegatronKeys& keys);
 void read_megatron_rows(const std::vector<RecipeRow>& rows, RecipeReading& reading, const MegatronKeys& keys);
@@ -90,7 +93,18 @@ void read_megatron_switches(RecipeReading& reading, MegatronKeys keys);
 void write_megatron_training(RecipeDraft& draft, MegatronKeys keys);
 void read_megatron_training(RecipeReading& reading, MegatronKeys keys);
 
-/// The number of GPUs in torchrun's arguments; 0 without them.
-std::int64_t torchrun_world(Settings& settings);
+/// The job's GPUs: those of its launcher (settings_from_shell) or of --gpus. Throws Error{usage} where neither says
+/// them, and where both do and differ, but for a launcher's number that is a fallback of a variable.
+std::int64_t launched_world(RecipeReading& reading);
+
+/// Throws Error{usage} where the caller's model has another shape than the text says.
+void need_same_shape(RecipeReading& reading, MegatronKeys keys);
+
+/// The `precision` of a word of fp8_recipe or fp4_recipe. Throws Error{usage} naming `key`.
+std::string narrow_precision(const Settings& settings, const std::string& key, const std::string& recipe);
+
+/// The model's vocabulary as the embedding has it: what the text, --vocab or the tokenizer's name says, padded as
+/// Megatron-LM pads it (megatron/training/tokenizer). Needs run.layout.tensor. Throws Error{usage} if nothing says it.
+std::int64_t megatron_vocabulary(RecipeReading& reading, MegatronKeys keys);
 
 }  // namespace wt

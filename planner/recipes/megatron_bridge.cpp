@@ -3,6 +3,8 @@
 // model and overrides its shape. Overrides may also be in a YAML file.
 #include <algorithm>
 
+#include "configs/base/nearest.hpp"
+#include "planner/recipes/bridge_recipes.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/megatron.hpp"
 #include "planner/recipes/model_names.hpp"
@@ -43,8 +45,24 @@ void write_bridge_precision(RecipeDraft& draft) {
   if (found->wide_ends) draft.not_expressed.push_back(fmt::format("precision: {}", kWideEnds));
 }
 
+/// A recipe's own MixedPrecisionConfig, with the fields of Megatron-LM's flags.
+void read_bridge_formats(RecipeReading& reading) {
+  const auto field = [](const char* name) { return fmt::format("mixed_precision.{}", name); };
+  const bool half = reading.in.boolean(field("fp16"), false);
+  set_precision(reading.run, half ? "amp_fp16" : reading.in.boolean(field("bf16"), false) ? "amp_bf16" : "fp32");
+  const std::string fp8 = reading.in.text(field("fp8"), ""), fp4 = reading.in.text(field("fp4"), "");
+  const std::string recipe = reading.in.text(field("fp8_recipe"), "tensorwise");
+  if (!fp8.empty() || !fp4.empty())
+    set_precision(reading.run, narrow_precision(reading.in, field(fp4.empty() ? "fp8_recipe" : "fp4_recipe"),
+                                                fp4.empty() ? recipe : "nvfp4"));
+  if (reading.in.boolean(field("fp8_param_gather"), false))
+    reading.run.precisions.gathered_weights = reading.run.precisions.forward;
+  reading.run.pure_reduction = !reading.in.boolean(field("grad_reduce_in_fp32"), true);
+}
+
 void read_bridge_precision(RecipeReading& reading) {
   const std::string key = "mixed_precision";
+  if (reading.in.has_under(key) && !reading.in.has(key)) return read_bridge_formats(reading);
   const std::string word = reading.in.text(key, reading.in.mentions(key) ? "fp32" : "bf16_mixed");
   if (word == "fp32") return set_precision(reading.run, word);
   const BridgePrecision* found = bridge_precision(&BridgePrecision::word, word);
@@ -127,23 +145,77 @@ void write_bridge(RecipeDraft& draft) {
                                 nodes_and_gpus(draft).first > 1 ? "sbatch" : "bash");
 }
 
+/// The model of a recipe; its overrides change it.
 ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
   if (reading.model) return *reading.model;
-  const std::string preset = preset_named(&ModelNames::bridge, recipe);
+  const auto known = bridge_recipes().find(recipe);
+  std::string preset = preset_named(&ModelNames::bridge, recipe);
+  if (preset.empty() && known != bridge_recipes().end() && known->second.model.find('/') != std::string::npos)
+    preset = preset_named(&ModelNames::hugging_face, known->second.model);
   if (!preset.empty()) return read_model(preset);
   if (!reading.in.has("model.num_layers"))
-    reading.in.fail("recipe", "found {}, which is no model of configs/models; give --model NAME",
-                    recipe.empty() ? "none" : recipe);
+    reading.in.fail("recipe", "found {}{}, which is no model of configs/models; give --model NAME or its config.json",
+                    recipe.empty() ? "none" : recipe,
+                    known == bridge_recipes().end() || known->second.model.empty() ? "" : " of " + known->second.model);
   return {};
 }
 
+/// Names of earlier releases, and of forks, are not those of 0.3.1.
+const BridgeRecipe* recipe_of(RecipeReading& reading, const std::string& name) {
+  if (name.empty()) return nullptr;
+  const auto found = bridge_recipes().find(name);
+  if (found == bridge_recipes().end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, recipe] : bridge_recipes()) names.push_back(known);
+    reading.in.fail("recipe", "found {}{}, needs a recipe of Megatron-Bridge 0.3.1", name, did_you_mean(name, names));
+  }
+  if (found->second.adapters)
+    reading.in.fail("recipe",
+                    "found {}, which trains adapters; needs a run of all weights; write model.peft_config in a run "
+                    "file (docs/lora.md)",
+                    name);
+  return &found->second;
+}
+
+/// The recipe's values below the overrides. One of `mixed_precision` or `comm_overlap` replaces the recipe's whole.
+void add_recipe(RecipeReading& reading, const BridgeRecipe& recipe) {
+  const auto replaced = [&](const std::string& key) {
+    const std::string section = key.substr(0, key.find('.'));
+    return (section == "mixed_precision" || section == "comm_overlap") && reading.in.mentions(section);
+  };
+  Settings said = reading.in;
+  for (const auto& [key, value] : recipe.values) {
+    const bool empty_of_fields = value.is_null() && said.has_under(key);
+    if (said.mentions(key) || empty_of_fields) continue;
+    if (said.mentions(key.substr(0, key.find('.'))) && replaced(key)) continue;
+    reading.in.put(key, value);
+    reading.in.mark_read(key);
+  }
+  for (const std::string& key : recipe.computed)
+    if (!reading.in.mentions(key))
+      reading.assume("{}: found none, and the recipe computes it; taken as in every recipe", key);
+}
+
+/// CommOverlapConfig overwrites these fields of ddp and model (training/comm_overlap.py).
+void read_bridge_overlap(RecipeReading& reading, MegatronKeys& keys) {
+  const std::string key = "comm_overlap";
+  if (!reading.in.has(key) && !reading.in.has_under(key)) return;
+  reading.in.mark_read(key);
+  for (const char* field : {"overlap_grad_reduce", "overlap_param_gather"})
+    keys.put(field, reading.in.boolean(fmt::format("{}.{}", key, field), true));
+  for (const char* field : {"tp_comm_overlap", "overlap_moe_expert_parallel_comm"}) {
+    const std::string said = fmt::format("{}.{}", key, field);
+    if (reading.in.has(said)) keys.put(field, reading.in.boolean(said, false));
+  }
+}
+
 void read_bridge_model(RecipeReading& reading, MegatronKeys& keys) {
-  const std::string recipe = reading.in.text("recipe", "");
-  const ModelSpec base = base_of(reading, recipe);
+  const ModelSpec base = base_of(reading, reading.in.text("recipe", ""));
   if (!reading.model && says_megatron_model(keys))
     read_megatron_model(reading, keys, base);
   else
     reading.run.model = base;
+  need_same_shape(reading, keys);
 }
 
 /// Uses the values that every recipe starts from (recipes/common.py, _pretrain_common) in place of this recipe's own.
@@ -167,8 +239,14 @@ void fill_in_usual(RecipeReading& reading, MegatronKeys& keys) {
 
 void read_bridge(RecipeReading& reading) {
   MegatronKeys keys(reading.in, false);
+  for (const char* other : {"dataset.seq_length", "model.seq_length", "seq-length"})
+    if (const std::int64_t seq = reading.in.integer(other, 0, 1); seq > 0 && !keys.has("seq_length"))
+      keys.put("seq_length", seq);
+  const BridgeRecipe* recipe = recipe_of(reading, reading.in.text("recipe", ""));
+  if (recipe != nullptr) add_recipe(reading, *recipe);
+  read_bridge_overlap(reading, keys);
   read_bridge_model(reading, keys);
-  const std::int64_t world = reading.world(torchrun_world(reading.in), "nproc-per-node");
+  const std::int64_t world = launched_world(reading);
   for (const char* other : {"dataset.seq_length", "model.seq_length"})
     if (const std::int64_t seq = reading.in.integer(other, 0, 1); seq > 0 && !keys.has("seq_length"))
       keys.put("seq_length", seq);
@@ -181,9 +259,9 @@ void read_bridge(RecipeReading& reading) {
   read_megatron_switches(reading, keys);
 }
 
-Settings parse_bridge(const std::string& text, const std::string& origin, const RecipeSource&) {
+Settings parse_bridge(const std::string& text, const std::string& origin, const RecipeSource& source) {
   const bool yaml = text.find("--") == std::string::npos && text.find("model:") != std::string::npos;
-  return yaml ? settings_from_yaml(text, origin) : settings_from_shell(text, origin);
+  return yaml ? settings_from_yaml(text, origin) : settings_from_shell(text, origin, source);
 }
 
 }  // namespace
@@ -197,6 +275,7 @@ const RecipeTranslator kMegatronBridge{"Megatron-Bridge 0.3.1",
                                        parse_bridge,
                                        "optimizer.lr",
                                        "scheduler.lr_warmup_iters",
-                                       "dataset.blend and tokenizer in place of llm-pretrain-mock"};
+                                       "dataset.blend and tokenizer in place of llm-pretrain-mock",
+                                       "megatron-bridge"};
 
 }  // namespace wt

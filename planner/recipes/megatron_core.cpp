@@ -3,6 +3,7 @@
 
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/megatron.hpp"
+#include "planner/recipes/megatron_yaml.hpp"
 
 namespace wt {
 namespace {
@@ -58,19 +59,42 @@ void read_core_precision(RecipeReading& reading, MegatronKeys& keys) {
     if (!reading.in.has(kind + "-format")) continue;
     const std::string format = reading.in.text(kind + "-format", ""),
                       recipe = reading.in.text(kind + "-recipe", kind == "fp8" ? "delayed" : "nvfp4");
-    const auto& all = kNarrowFlags;
-    const auto known = std::ranges::find_if(
-        all, [&](const NarrowFlags& narrow) { return kind + "-format" == narrow.flag && recipe == narrow.recipe; });
-    if (known == all.end())
-      reading.in.fail(kind + "-recipe", "found {}, needs tensorwise, delayed, blockwise, mxfp8 or nvfp4", recipe);
-    set_precision(reading.run, known->precision);
+    set_precision(reading.run, narrow_precision(reading.in, kind + "-recipe", recipe));
   }
+  if (reading.in.boolean("fp8-param-gather", false) && reading.in.has("fp8-format"))
+    reading.run.precisions.gathered_weights = reading.run.precisions.forward;
   const std::string moments = reading.in.text("exp-avg-dtype", "fp32");
   const auto format = meaning_of(kMomentFormats, moments);
   if (!format) reading.in.fail("exp-avg-dtype", "found {}, needs fp32, bf16, fp16 or fp8", moments);
   if (reading.run.precision == Precision::bf16) reading.run.precisions.moments = *format;
   reading.in.text("exp-avg-sq-dtype", "");
   keys.flag("use_precision_aware_optimizer", false);
+}
+
+/// Flags of other releases, and deprecated ones, in the words of this one (arguments.py of each).
+void modernize(Settings& in) {
+  const auto becomes = [&](const char* old, const char* now, Settings::Value value) {
+    if (!in.has(old)) return;
+    in.mark_read(old);
+    if (!in.has(now)) in.put(now, value.is_null() ? in.at(old) : std::move(value));
+  };
+  for (const auto& [old, now] : {std::pair{"use-custom-fsdp", "use-megatron-fsdp"},
+                                 {"layernorm-epsilon", "norm-epsilon"},
+                                 {"encoder-num-layers", "num-layers"},
+                                 {"encoder-seq-length", "seq-length"},
+                                 {"cuda-graph-modules", "cuda-graph-scope"}})
+    becomes(old, now, nullptr);
+  becomes("fp8-e4m3", "fp8-format", "e4m3");
+  becomes("fp8-hybrid", "fp8-format", "hybrid");
+  becomes("use-rotary-position-embeddings", "position-embedding-type", "rope");
+  becomes("no-position-embedding", "position-embedding-type", "none");
+  becomes("enable-cuda-graph", "cuda-graph-impl", "local");
+  becomes("external-cuda-graph", "cuda-graph-impl", "transformer_engine");
+  if (!in.boolean("moe-layer-recompute", false)) return;
+  in.put("recompute-granularity", "selective");
+  Settings::Value modules = in.texts("recompute-modules");
+  modules.push_back("moe");
+  in.put("recompute-modules", modules);
 }
 
 void write_core(RecipeDraft& draft) {
@@ -82,7 +106,7 @@ void write_core(RecipeDraft& draft) {
   draft.out.put("mock-data", true);
   write_megatron_layout(draft, keys);
   write_megatron_training(draft, keys);
-  draft.out.put("max-position-embeddings", run.seq);
+  draft.out.put("max-position-embeddings", std::max(run.seq, run.model.learned_positions));
   draft.out.put("attention-dropout", 0.0);
   draft.out.put("hidden-dropout", 0.0);
   write_core_precision(draft, keys);
@@ -94,13 +118,17 @@ void write_core(RecipeDraft& draft) {
 }
 
 void read_core(RecipeReading& reading) {
+  modernize(reading.in);
   MegatronKeys keys(reading.in, true);
-  if (reading.model)
+  if (reading.model) {
     reading.run.model = *reading.model;
-  else
+    need_same_shape(reading, keys);
+    for (const char* said : {"vocab_size", "padded_vocab_size", "make_vocab_size_divisible_by", "tokenizer_type", "tokenizer_model"})
+      keys.value(said);
+  } else {
     read_megatron_model(reading, keys, megatron_default_model());
-  const std::int64_t said = torchrun_world(reading.in);
-  read_megatron_layout(reading, keys, reading.world(said, "nproc-per-node"));
+  }
+  read_megatron_layout(reading, keys, launched_world(reading));
   read_megatron_training(reading, keys);
   read_core_precision(reading, keys);
   read_megatron_switches(reading, keys);
@@ -110,11 +138,21 @@ void read_core(RecipeReading& reading) {
       reading.assume("{}: found {}, taken as 0: no run of ours drops activations", flag, dropout);
 }
 
-Settings parse_core(const std::string& text, const std::string& origin, const RecipeSource&) {
-  return settings_from_shell(text, origin);
+Settings parse_core(const std::string& text, const std::string& origin, const RecipeSource& source) {
+  const bool sections = text.find("MODEL_ARGS:") != std::string::npos || text.find("language_model:") != std::string::npos;
+  if (!sections) return settings_from_shell(text, origin, source);
+  const Settings file = settings_from_yaml(text, origin);
+  return is_megatron_yaml(file) ? megatron_from_yaml(file, source) : settings_from_shell(text, origin, source);
 }
 
 }  // namespace
+
+std::string narrow_precision(const Settings& settings, const std::string& key, const std::string& recipe) {
+  const auto known = std::ranges::find_if(kNarrowFlags, [&](const NarrowFlags& one) { return recipe == one.recipe; });
+  if (known == kNarrowFlags.end())
+    settings.fail(key, "found {}, needs tensorwise, delayed, blockwise, mxfp8 or nvfp4", recipe);
+  return known->precision;
+}
 
 const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1",
                                      "pretrain.sh",
@@ -125,6 +163,7 @@ const RecipeTranslator kMegatronCore{"Megatron-LM core_v0.16.1",
                                      parse_core,
                                      "--lr",
                                      "--lr-warmup-iters",
-                                     "--data-path and --tokenizer-type in place of --mock-data and NullTokenizer"};
+                                     "--data-path and --tokenizer-type in place of --mock-data and NullTokenizer",
+                                     "megatron-core"};
 
 }  // namespace wt

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "planner/recipes/known_words.hpp"
 #include "planner/recipes/megatron.hpp"
 
 namespace wt {
@@ -79,6 +80,25 @@ bool MegatronKeys::flag(const std::string& field, bool fallback) {
   return flags_ && flag_of(field).inverse ? !said : said;
 }
 
+void put_megatron_field(const std::string& field, const Settings::Value& value, Settings& out) {
+  const KnownWords &flags = KnownWords::of("megatron-core"), &fields = KnownWords::of("megatron-bridge");
+  const MegatronFlag flag = flag_of(field);
+  if (value.is_null()) return;
+  if (field == "activation_func" && value.is_string()) return out.put(value.get<std::string>(), true);
+  if (flags.find(flag.name) != nullptr) {
+    if (!value.is_boolean())
+      out.put(flag.name, value);
+    else if (value != flag.inverse)
+      out.put(flag.name, true);
+    return;
+  }
+  if (flags.find("no-" + flag.name) != nullptr) {  // on by default
+    if (value == false) out.put("no-" + flag.name, true);
+    return;
+  }
+  if (fields.find("model." + field) == nullptr) out.put(flag.name, value);  // and refused as unknown
+}
+
 void write_megatron_rows(const std::vector<RecipeRow>& rows, RecipeDraft& draft, const MegatronKeys& keys) {
   write_rows(with_keys(rows, keys), draft);
 }
@@ -87,9 +107,18 @@ void read_megatron_rows(const std::vector<RecipeRow>& rows, RecipeReading& readi
   read_rows(with_keys(rows, keys), reading);
 }
 
-std::int64_t torchrun_world(Settings& settings) {
-  if (!settings.has("nproc-per-node")) return 0;
-  return settings.integer("nproc-per-node", 1, 1) * settings.integer("nnodes", 1, 1);
+std::int64_t launched_world(RecipeReading& reading) {
+  const std::int64_t said = reading.in.integer("launch.gpus", 0, 1);
+  const std::string fallback = reading.in.text("launch.fallback", ""), asks = reading.in.text("launch.asks", "");
+  if (reading.gpus > 0 && (said == 0 || !fallback.empty())) return reading.gpus;
+  if (said == 0 && !asks.empty())
+    throw_usage("{}: found {} nodes or GPUs, which the script leaves to its environment; needs the number of GPUs; "
+                "give --gpus N",
+                reading.in.origin(), asks);
+  if (!fallback.empty())
+    reading.assume("{}: set by nobody; the launcher's {} GPUs are the script's fallback; --gpus N changes it", fallback,
+                   said);
+  return reading.world(said, "launch.gpus");
 }
 
 }  // namespace wt

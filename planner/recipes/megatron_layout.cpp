@@ -58,10 +58,13 @@ void read_data_parallelism(RecipeReading& reading, MegatronKeys& keys, std::int6
   if (asked && !keys.has("data_parallel_sharding_strategy"))
     reading.assume("{}: found none, which is no_shard in 0.16.1 and optim_grads_params later; taken as the latter",
                    keys.key("data_parallel_sharding_strategy"));
-  const bool sharded = keys.flag("use_distributed_optimizer", !keys.flags()) || fsdp;
+  // PyTorch's FSDP2 (core/distributed/torch_fully_sharded_data_parallel.py), which has neither stages nor experts
+  const bool torch = keys.flags() && keys.flag("use_torch_fsdp2", false);
+  const bool kept = keys.flags() && keys.flag("torch_fsdp2_no_reshard_after_forward", false);
+  const bool sharded = keys.flag("use_distributed_optimizer", !keys.flags()) || fsdp || torch;
   l.shard = sharded ? data / copies : 1;
-  l.reshard_after_forward = fsdp && strategy == "optim_grads_params";
-  l.reduce_every_microbatch = fsdp && strategy != "optim";
+  l.reshard_after_forward = (fsdp && strategy == "optim_grads_params") || (torch && !kept);
+  l.reduce_every_microbatch = (fsdp && strategy != "optim") || torch;
   if (l.pipeline > 1 && l.reduce_every_microbatch) {
     l.reshard_after_forward = l.reduce_every_microbatch = false;
     reading.assume("{}: found {} with a pipeline, taken as weights that stay",

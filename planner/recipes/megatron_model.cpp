@@ -42,6 +42,7 @@ void read_bias(ModelSpec& m, MegatronKeys& keys) {
 void write_positions(const ModelSpec& m, MegatronKeys& keys) {
   const RopeScaling& scaling = m.attention.rope_scaling;
   const bool yarn = scaling.kind == RopeScaling::Kind::yarn && m.attention.mla.on();
+  if (m.learned_positions > 0) return keys.put("position_embedding_type", "learned_absolute");
   keys.put("position_embedding_type", "rope");
   keys.put("rotary_base", static_cast<std::int64_t>(m.attention.rope_theta));
   if (m.attention.mla.on()) keys.put("rope_type", yarn ? "yarn" : "rope");
@@ -59,7 +60,13 @@ void read_positions(RecipeReading& reading, MegatronKeys& keys) {
   ModelSpec& m = reading.run.model;
   RopeScaling& scaling = m.attention.rope_scaling;
   const std::string kind = keys.text("position_embedding_type", keys.flags() ? "learned_absolute" : "rope");
-  if (kind != "rope") reading.assume("{}: found {}, taken as rope", keys.key("position_embedding_type"), kind);
+  const std::int64_t positions = keys.integer("max_position_embeddings", m.learned_positions, 0);
+  m.learned_positions = kind == "learned_absolute" ? positions : 0;
+  if (kind == "learned_absolute" && positions == 0)
+    keys.fail("max_position_embeddings", "found none, needs the number of learned positions; add it to the flags");
+  if (kind != "rope" && m.learned_positions == 0)
+    reading.assume("{}: found {}, taken as rope", keys.key("position_embedding_type"), kind);
+  if (m.learned_positions > 0) return;
   m.attention.rope_theta =
       static_cast<double>(keys.integer("rotary_base", static_cast<std::int64_t>(m.attention.rope_theta), 1));
   constexpr std::int64_t kOldLength = 4096, kLlamaLength = 8192;
@@ -231,9 +238,14 @@ void read_activation(RecipeReading& reading, MegatronKeys& keys) {
     for (const char* said : {"activation_func_clamp_value", "glu_linear_offset", "quick_geglu", "gated_linear_unit"})
       keys.value(said);
   } else if (keys.flags()) {
-    const bool other = keys.flag("squared_relu", false) || keys.flag("quick_geglu", false);
-    m.activation = keys.flag("swiglu", false) ? Activation::swiglu : Activation::gelu;
-    if (other) reading.assume("squared-relu or quick-geglu: taken as gelu");
+    const bool quick = keys.flag("quick_geglu", false);
+    m.activation = keys.flag("swiglu", false)         ? Activation::swiglu
+                   : quick                            ? Activation::geglu
+                   : keys.flag("openai_gelu", false) ? Activation::gelu_tanh
+                                                      : Activation::gelu;
+    if (quick) reading.assume("quick-geglu: found true, taken as GEGLU, which takes the same products");
+    if (keys.flag("squared_relu", false))
+      reading.assume("squared-relu: found true, taken as GELU, which takes the same products");
   } else if (keys.has("gated_linear_unit")) {
     m.activation = keys.flag("gated_linear_unit", true) ? Activation::swiglu : Activation::gelu;
   }
@@ -301,7 +313,7 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
   m.tied = keys.flag("share_embeddings_and_output_weights", m.tied);
   read_activation(reading, keys);
   // Arguments.py, validate_args.
-  const std::int64_t usual = m.gated() ? 4 * m.d_model * 2 / 3 / 64 * 64 : 4 * m.d_model;
+  const std::int64_t usual = m.activation == Activation::swiglu ? 4 * m.d_model * 2 / 3 / 64 * 64 : 4 * m.d_model;
   const std::int64_t dense = keys.integer("ffn_hidden_size", base.layers > 0 ? 0 : usual, 1);
   m.experts = keys.integer_or_none("num_moe_experts", m.experts);
   if ((m.experts == 0 || m.ffn == 0) && dense > 0) m.ffn = dense;
@@ -316,10 +328,36 @@ void read_megatron_model(RecipeReading& reading, MegatronKeys keys, const ModelS
     m.attention.bias = AttentionSpec::Bias::none;
   if (m.experts > 0) read_router(reading, keys);
   if (m.experts > 0 && dense > 0) m.dense_ffn = m.moe_layers() < m.blocks() ? dense : 0;
-  const std::int64_t vocab = keys.integer("vocab_size", m.vocab, 2);
-  m.vocab = keys.flags() ? keys.integer("padded_vocab_size", vocab, 2) : vocab;
+  m.vocab = keys.flags() ? megatron_vocabulary(reading, keys)
+                         : keys.integer("vocab_size", reading.vocab > 0 ? reading.vocab : m.vocab, 2);
   if (m.vocab < 2)
-    keys.fail("vocab_size", "found none, needs the vocabulary's size, which the tokenizer says; give --model NAME");
+    keys.fail("vocab_size", "found none, needs the vocabulary's size, which the tokenizer says; give --vocab N");
+}
+
+void need_same_shape(RecipeReading& reading, MegatronKeys keys) {
+  if (!reading.model) return;
+  const ModelSpec& m = *reading.model;
+  const auto same = [&](const char* field, std::int64_t has) {
+    const std::int64_t said = keys.integer(field, has);
+    if (keys.has(field) && said != has)
+      keys.fail(field, "found {}, and {} in the --model {}; needs one shape; leave --model out, and give what is missing "
+                       "with --vocab or --seq-len",
+                said, has, m.name);
+  };
+  same("num_layers", m.layers);
+  same("hidden_size", m.d_model);
+  same("num_attention_heads", m.heads);
+  if (keys.has("num_query_groups") && !m.attention.mla.on()) same("num_query_groups", m.kv_heads);
+  const bool whole = keys.flags() && keys.has("num_layers");  // flags that leave experts out have none
+  if (whole && !keys.has("num_moe_experts") && m.experts > 0)
+    keys.fail("num_moe_experts", "found none, and {} in the --model {}; needs one shape; leave --model out", m.experts, m.name);
+  same("num_moe_experts", m.experts);
+  if (m.experts > 0) {
+    same("moe_router_topk", m.top_k);
+    same("moe_ffn_hidden_size", m.ffn);
+  } else {
+    same("ffn_hidden_size", m.ffn);
+  }
 }
 
 }  // namespace wt

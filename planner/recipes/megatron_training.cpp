@@ -22,10 +22,14 @@ const std::vector<RecipeRow> kTrainingRows{
 
 void read_batch(RecipeReading& reading, MegatronKeys& keys) {
   RunSpec& run = reading.run;
-  if (!keys.has("micro_batch_size")) keys.fail("micro_batch_size", "found none, needs sequences a microbatch");
+  if (!keys.has("micro_batch_size"))
+    keys.fail("micro_batch_size", "found none, needs sequences a microbatch, as Megatron does itself; add it");
   run.layout.microbatch = keys.integer("micro_batch_size", 1, 1);
   run.global_batch = keys.integer("global_batch_size", run.layout.microbatch * run.layout.data_ranks(), 1);
-  if (run.seq < 1) keys.fail("seq_length", "found none, needs tokens a sequence");
+  if (reading.seq_len > 0 && keys.has("seq_length") && run.seq != reading.seq_len)
+    keys.fail("seq_length", "found {}, and {} by --seq-len; needs one number", run.seq, reading.seq_len);
+  if (reading.seq_len > 0) run.seq = reading.seq_len;
+  if (run.seq < 1) keys.fail("seq_length", "found none, needs tokens a sequence; give --seq-len N");
 }
 
 /// Reads lengths in samples, an alternative to steps, and a warm-up as a share of the run.

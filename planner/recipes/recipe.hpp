@@ -46,6 +46,7 @@ struct RecipeSource {
   std::int64_t seq_len = 0;            ///< tokens of a sequence, as gpus
   /// Of a script's environment, by name.
   std::map<std::string, std::string> variables = {};
+  bool evaluate = false;  ///< run a script instead of reading it (planner/shell/evaluate.hpp); the user asked for it
   /// The text of another file that a script names, if it may be read; empty: no file is.
   std::function<std::optional<std::string>(const std::filesystem::path&)> file = {};
 };

@@ -12,6 +12,7 @@
 #include "configs/base/error.hpp"
 #include "planner/recipes/recipe.hpp"
 #include "planner/recipes/settings.hpp"
+#include "planner/shell/evaluate.hpp"
 #include "planner/shell/shell.hpp"
 #include "planner/shell/unknown_text.hpp"
 
@@ -298,10 +299,17 @@ std::string override_value(const Settings::Value& value) {
   return fmt::format("[{}]", fmt::join(value | std::views::transform(shell_word), ","));
 }
 
+shell::ReadScript evaluated(const std::string& origin, const RecipeSource& source) {
+  shell::ReadScript out;
+  out.commands = shell::evaluate_script(origin, source.variables);
+  return out;
+}
+
 }  // namespace
 
 Settings settings_from_shell(const std::string& text, const std::string& origin, const RecipeSource& source) {
-  const shell::ReadScript script = shell::read_script({.text = text, .origin = origin, .variables = source.variables, .file = source.file});
+  const shell::ReadScript script = source.evaluate ? evaluated(origin, source)
+                                                   : shell::read_script({.text = text, .origin = origin, .variables = source.variables, .file = source.file});
   Reader reader(origin, script);
   const shell::StartedCommand* command = chosen(script, origin, reader.settings());
   if (command == nullptr) {

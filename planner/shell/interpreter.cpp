@@ -11,7 +11,7 @@ namespace wt::shell {
 namespace {
 
 constexpr std::size_t kMostSteps = 200000;  // commands, and bytes of variables by thousands
-constexpr int kDeepest = 40;                // functions and scripts inside each other
+constexpr int kDeepestCalls = 40;           // functions and scripts inside each other
 constexpr int kMostRounds = 200;            // of a loop
 
 /// What a condition says, for errors.
@@ -81,7 +81,7 @@ ReadScript Interpreter::result(const std::string& text) {
 }
 
 Flow Interpreter::run_text(const std::string& text, const std::string& origin) {
-  if (++depth_ > kDeepest) throw_usage("{}:{}: found scripts or functions inside each other more than {} times, needs fewer", origin_, line_, kDeepest);
+  if (++depth_ > kDeepestCalls) throw_usage("{}:{}: found scripts or functions inside each other more than {} times, needs fewer", origin_, line_, kDeepestCalls);
   const List list = parse(text, origin);
   const Flow flow = run(list);
   --depth_;
@@ -377,7 +377,7 @@ Flow Interpreter::run_for(const Command& command) {
 }
 
 Flow Interpreter::call(const std::string& name, const Words& arguments) {
-  if (++depth_ > kDeepest) throw_usage("{}:{}: found {} inside of itself more than {} times, needs fewer", origin_, line_, name, kDeepest);
+  if (++depth_ > kDeepestCalls) throw_usage("{}:{}: found {} inside of itself more than {} times, needs fewer", origin_, line_, name, kDeepestCalls);
   const std::shared_ptr<List> body = state_.functions.at(name);
   const Words before = std::exchange(state_.arguments, arguments);
   const bool known = std::exchange(state_.arguments_known, true);

@@ -14,7 +14,7 @@
 namespace wt::shell {
 namespace {
 
-constexpr int kDeepest = 60;  // of nested commands
+constexpr int kDeepestCommands = 60;  // of nested commands
 
 std::size_t behind_brackets(const std::string& text, std::size_t at, char open, char close) {
   int depth = 0;
@@ -152,7 +152,7 @@ class Parser {
   }
 
   List list(const Words& ends) {
-    if (++depth_ > kDeepest) refuse("more than 60 commands inside each other");
+    if (++depth_ > kDeepestCommands) refuse("more than 60 commands inside each other");
     List out;
     std::string before = ";";
     for (lines(); !at_end(ends); lines()) {
@@ -233,7 +233,7 @@ class Parser {
   void function(Command& out) {
     out.kind = Command::Kind::function;
     lines();
-    if (++depth_ > kDeepest) refuse("more than 60 commands inside each other");
+    if (++depth_ > kDeepestCommands) refuse("more than 60 commands inside each other");
     List body;
     Pipeline one;
     one.commands.push_back(command());

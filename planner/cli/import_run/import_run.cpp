@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/files/model_words.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -14,8 +15,9 @@ namespace {
 
 struct Options {
   std::string file, format, model, output;
-  std::optional<std::int64_t> gpus;
-  bool json = false;
+  std::optional<std::int64_t> gpus, vocab, seq_len;
+  std::vector<std::string> variables;
+  bool json = false, evaluate = false;
 };
 
 /// What the run does not take over, the most important first.
@@ -34,11 +36,32 @@ std::string run_file_text(const ImportedRun& imported, const std::string& file) 
   return out + run_to_yaml(imported.run) + "\n";
 }
 
+/// NAME=VALUE each.
+std::map<std::string, std::string> variables_of(const std::vector<std::string>& words) {
+  std::map<std::string, std::string> out;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw_usage("--env: found '{}', needs NAME=VALUE, such as --env NNODES=4", word);
+    out[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return out;
+}
+
+/// Files that a script sources.
+std::optional<std::string> file_beside(const std::filesystem::path& file) {
+  std::error_code none;
+  constexpr std::uintmax_t kLargest = 1 << 20;
+  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) > kLargest) return std::nullopt;
+  return read_file(file, "a script");
+}
+
 void import_job(const Options& o) {
   RecipeSource source;
   if (!o.format.empty()) source.format = recipe_format_from_string(o.format, "--from");
   source.model = o.model;
-  source.gpus = o.gpus.value_or(0);
+  source.gpus = o.gpus.value_or(0), source.vocab = o.vocab.value_or(0), source.seq_len = o.seq_len.value_or(0);
+  source.variables = variables_of(o.variables), source.file = file_beside, source.evaluate = o.evaluate;
   const std::string text = read_file(o.file, "a TOML, YAML or shell file of a trainer");
   const ImportedRun imported = import_run(text, o.file, source);
   if (o.json) {
@@ -68,6 +91,10 @@ void add_import_run(CLI::App& app) {
                  fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
   command.option("--model", o->model, "Model, where the file names none: of configs/models, a repository, or a file");
   command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
+  command.option("--vocab", o->vocab, "Tokens of the tokenizer, where the file does not say how many").between(std::int64_t{2}, INT64_MAX);
+  command.option("--seq-len", o->seq_len, "Tokens of a sequence, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
+  command.option("--env", o->variables, "NAME=VALUE of a script's environment; may be repeated");
+  command.flag("--evaluate", o->evaluate, "Run a script under bash, with stubs for what it starts, instead of reading it");
   command.option("-o,--output", o->output, "Run file to write instead of standard output");
   command.flag("--json", o->json, "Print one JSON document: the run, and what was assumed, changes learning alone, or is ignored");
 }

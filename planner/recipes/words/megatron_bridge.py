@@ -53,14 +53,30 @@ class Sources:
         return sorted({line.split()[1] for line in lines.splitlines()})
 
 
-def value_of(node):
-    """A literal, "torch.X", or None; the second says whether it could be read."""
+def value_of(node, names=None):
+    """A literal, "torch.X", the value of a name, or None; the second says whether it could be read."""
+    if isinstance(node, ast.Name) and node.id in (names or {}):
+        return names[node.id], True
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
         return f"torch.{node.attr}", True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Add)):
+        (left, a), (right, b) = value_of(node.left, names), value_of(node.right, names)
+        if a and b and isinstance(left, int) and isinstance(right, int):
+            return (left * right if isinstance(node.op, ast.Mult) else left + right), True
     try:
         return ast.literal_eval(node), True
     except (ValueError, TypeError, SyntaxError):
         return None, False
+
+
+def lists_of(node, last_layer):
+    """Sums and products of lists of words, with the name last_layer."""
+    if isinstance(node, ast.BinOp):
+        left, right = lists_of(node.left, last_layer), lists_of(node.right, last_layer)
+        return left + right if isinstance(node.op, ast.Add) else left * right
+    if isinstance(node, ast.List):
+        return [lists_of(one, last_layer) for one in node.elts]
+    return last_layer if isinstance(node, ast.Name) else literal(node)
 
 
 def signature(function):
@@ -74,12 +90,14 @@ def signature(function):
 class Recipes:
     def __init__(self, release):
         self.release = release
-        self.functions = {}
+        self.functions, self.constants = {}, {}
         for path in release.files(RECIPES):
             if path.endswith(".py"):
                 for node in release.tree(path).body:
                     if isinstance(node, ast.FunctionDef):
                         self.functions.setdefault(node.name, node)
+                    elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value and value_of(node.value)[1]:
+                        self.constants[ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)] = value_of(node.value)[0]
 
     def call(self, section, node, out):
         """cfg.SECTION = Class(field=value, ...)."""
@@ -97,26 +115,48 @@ class Recipes:
         out.update({key: said[argument] for argument, key in rows.items() if argument in said})
         out["optimizer.optimizer"] = "dist_muon" if "muon" in function.name else "adam"
 
-    def model(self, node, out):
+    def statement(self, call, out):
+        """Calls that change the configuration."""
+        name = ast.unparse(call.func)
+        if name == "apply_flex_dispatcher_backend" and out.get("model.moe_flex_dispatcher_backend"):
+            # flex_dispatcher_backend.py: so on GPUs of compute capability 8 to 10, without overlap of shared experts
+            out.update({"model.moe_token_dispatcher_type": "flex", "model.moe_shared_expert_overlap": False})
+        if name == "set_deepseek_v3_pipeline_model_parallel_layout":
+            out["model.pipeline_model_parallel_layout"] = self.deepseek_layout(out)
+
+    def deepseek_layout(self, out):
+        """The row of the function's map for the recipe's stages, in Megatron-Core's letters: E, t, m, L."""
+        function = self.functions["set_deepseek_v3_pipeline_model_parallel_layout"]
+        rows = next(n.value for n in function.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "layout_map")
+        last = ["mtp"] * (out.get("model.mtp_num_layers") or 0) + ["loss"]
+        stages = (out["model.pipeline_model_parallel_size"], out.get("model.virtual_pipeline_model_parallel_size") or 1)
+        row = next((value for key, value in zip(rows.keys, rows.values) if literal(key) == stages), None)
+        letters = {"embedding": "E", "decoder": "t", "mtp": "m", "loss": "L"}
+        return row and "|".join("".join(letters[part] for part in stage) for stage in lists_of(row, last))
+
+    def model(self, node, out, names):
         """AutoBridge.from_hf_pretrained("ORG/NAME"), or a provider with fields."""
         for call in calls(node, "from_hf_pretrained"):
-            out["model"] = value_of(call.args[0])[0]
+            out["model"] = value_of(call.args[0], names)[0]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             out["model"] = node.func.id
             self.call("model", node, out)
 
     def read(self, name):
-        out = {}
-        for line in ast.walk(self.functions[name]):  # in the order of the text, without branches
-            if isinstance(line, (ast.If, ast.For)) and line in self.functions[name].body:
-                continue
-        for line in self.functions[name].body:
+        out, names = {}, {**self.constants, **signature(self.functions[name])}
+        for line in self.functions[name].body:  # without branches
             if isinstance(line, ast.Return) and isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Name):
                 if line.value.func.id in self.functions:
                     out.update(self.read(line.value.func.id))
+            if isinstance(line, ast.Expr) and isinstance(line.value, ast.Call):
+                self.statement(line.value, out)
             if not isinstance(line, ast.Assign):
                 continue
             target, node = ast.unparse(line.targets[0]), line.value
+            if isinstance(line.targets[0], ast.Name) and value_of(node, names)[1]:
+                names[target] = value_of(node, names)[0]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("float", "int"):
+                continue
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.functions and target in ("cfg", "config"):
                 out.update(self.read(node.func.id))
             elif isinstance(node, ast.Call) and target == "cfg":  # ConfigContainer(...)
@@ -128,16 +168,15 @@ class Recipes:
             elif target.startswith(("opt_cfg, ", "(opt_cfg, ", "cfg.optimizer, ", "(cfg.optimizer, ")):
                 self.optimizer(node, out)
             elif target == "cfg.model":
-                self.model(node, out)
+                self.model(node, out, names)
+            elif target == "cfg.peft" and literal(node) is None and ast.unparse(node) != "None":
+                out["peft"] = True
             elif target.startswith("cfg.") and isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 out[target[4:]] = node.func.id if node.func.id != "MixedPrecisionConfig" else None
                 self.call(target[4:], node, out)
-            elif target.startswith("cfg.") and value_of(node)[1]:
-                out[target[4:]] = value_of(node)[0]
-            elif target == "seq_length" and value_of(node)[1]:
-                out["dataset.seq_length"] = value_of(node)[0]
+            elif target.startswith("cfg.") and value_of(node, names)[1]:
+                out[target[4:]] = value_of(node, names)[0]
             elif target.startswith("cfg."):
-                out[target[4:]] = None
                 out.setdefault("unread", []).append(target[4:])
         return out
 
@@ -172,8 +211,12 @@ def main(bridge, core, folder):
     recipes = Recipes(sources.bridge).all()
     kept = {"model", "mixed_precision", "comm_overlap", "peft", "unread"}
     for values in recipes.values():
-        for key in [k for k in values if k not in kept and words.get(k, {"is": "ignored"})["is"] in ("ignored", "learning")]:
-            del values[key]
+        for key, value in list(values.items()):
+            verdict = words.get(key, {"is": "ignored"})["is"]
+            tokenizer = key.startswith("tokenizer.")  # the model says the vocabulary
+            if key not in kept and (verdict != "modelled" or tokenizer) and not (verdict == "assumed" and value and "num_sms" not in key):
+                del values[key]
+        values["unread"] = [key for key in values.pop("unread", []) if words.get(key, {"is": "ignored"})["is"] == "modelled" and not key.startswith("tokenizer.")]
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(values)}" for name, values in recipes.items())
     (folder / "megatron-bridge-recipes.json").write_text(f'{{"version": "Megatron-Bridge {BRIDGE[1:]}", "recipes": {{\n{lines}}}}}\n')
 
