@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <regex>
 #include <vector>
 
 #include "configs/base/error.hpp"
@@ -75,54 +74,56 @@ const std::vector<Signature> kFiles{
     {"a job of MosaicML's platform, whose map `parameters` is a recipe of LLM Foundry", {"parameters.", "command"}},
     {"a job of MosaicML's platform", {"compute."}, {"image", "command"}}};
 
-/// A command line by a word of it.
-struct Command {
+/// A script by a piece of it, with single blanks between words.
+struct Mark {
   const char* name;
-  const char* pattern;  ///< a regular expression on a command line
+  std::vector<std::string> pieces;
 };
-const std::vector<Command> kCommands{
-    {"LLaMA-Factory", "llamafactory-cli|LLaMA-Factory|llamafactory"},
-    {"axolotl", "axolotl"},
-    {"ms-swift", "\\b(swift|megatron) (sft|pt|rlhf)\\b|swift/cli"},
-    {"verl", "\\bverl\\.|recipe\\.dapo"},
-    {"OpenRLHF", "openrlhf"},
-    {"slime", "\\btrain_async\\.py|slime_plugins|--rollout-batch-size"},
-    {"torchtune", "\\btune (run|cp)\\b"},
-    {"LitGPT", "\\blitgpt\\b"},
-    {"MaxText", "[Mm]ax[Tt]ext"},
-    {"levanter", "levanter"},
-    {"fairseq", "fairseq-train|fairseq-hydra-train|metaseq"},
-    {"GPT-NeoX", "deepy\\.py|gpt-neox"},
-    {"XTuner", "xtuner train"},
-    {"Colossal-AI", "colossalai run"},
-    {"nanotron", "run_train\\.py --config-file|nanotron"},
-    {"NeMo 1", "megatron_gpt_(pre)?train|megatron_gpt_pretraining\\.py|megatron_gpt_finetuning\\.py"},
-    {"NeMo 2", "\\bnemo llm\\b|nemorun"},
-    {"NeMo RL", "run_grpo|run_dpo\\.py|nemo_rl"},
-    {"OLMo", "olmo_core|scripts/train\\.py configs/"},
-    {"Primus", "primus"},
-    {"LLM Foundry, whose YAML file is read", "\\bcomposer\\b"},
-    {"NeMo Automodel, whose YAML file is read", "nemo_automodel|\\bautomodel\\b"},
-    {"vLLM, which serves models", "vllm serve|vllm\\.entrypoints"},
-    {"SGLang, which serves models", "sglang\\.launch_server"},
-    {"Unsloth", "unsloth"},
-    {"DeepSpeed-Chat", "DeepSpeed-Chat|step1_supervised_finetuning"},
-    {"Hugging Face's Trainer or TRL", "\\btrl (sft|dpo|grpo)\\b|--model_name_or_path|--per_device_train_batch_size"},
-    {"Hugging Face Accelerate, which leaves the model to a script", "accelerate launch"},
-    {"DeepSpeed, which leaves the model to a script", "(^|\\s)deepspeed\\s"}};
+const std::vector<Mark> kCommands{
+    {"LLaMA-Factory", {"llamafactory", "LLaMA-Factory"}},
+    {"axolotl", {"axolotl"}},
+    {"ms-swift", {"swift sft", "swift pt", "swift rlhf", "megatron sft", "megatron pt", "swift/cli"}},
+    {"verl", {" verl.", "recipe.dapo"}},
+    {"OpenRLHF", {"openrlhf"}},
+    {"slime", {"slime_plugins", "--rollout-batch-size"}},
+    {"torchtune", {" tune run ", " tune cp "}},
+    {"LitGPT", {" litgpt "}},
+    {"MaxText", {"maxtext", "MaxText"}},
+    {"levanter", {"levanter"}},
+    {"fairseq", {"fairseq-train", "fairseq-hydra-train", "metaseq"}},
+    {"GPT-NeoX", {"deepy.py", "gpt-neox"}},
+    {"XTuner", {"xtuner train"}},
+    {"Colossal-AI", {"colossalai run"}},
+    {"nanotron", {"nanotron", "run_train.py --config-file"}},
+    {"NeMo 1", {"megatron_gpt_pretraining.py", "megatron_gpt_finetuning.py"}},
+    {"NeMo 2", {" nemo llm ", "nemorun"}},
+    {"NeMo RL", {"run_grpo", "run_dpo.py", "nemo_rl"}},
+    {"OLMo-core", {"olmo_core"}},
+    {"OLMo", {"scripts/train.py configs/"}},
+    {"Primus", {"primus"}},
+    {"LLM Foundry, whose YAML file is read", {" composer "}},
+    {"NeMo Automodel, whose YAML file is read", {"nemo_automodel", " automodel "}},
+    {"vLLM, which serves models", {"vllm serve", "vllm.entrypoints"}},
+    {"SGLang, which serves models", {"sglang.launch_server"}},
+    {"Unsloth", {"unsloth"}},
+    {"DeepSpeed-Chat", {"DeepSpeed-Chat", "step1_supervised_finetuning"}},
+    {"Hugging Face's Trainer or TRL",
+     {" trl sft ", " trl dpo ", " trl grpo ", "--model_name_or_path", "--per_device_train_batch_size"}},
+    {"Hugging Face Accelerate, which leaves the model to a script", {"accelerate launch"}},
+    {"DeepSpeed, which leaves the model to a script", {" deepspeed "}}};
 
-const std::vector<Command> kPrograms{
+const std::vector<Mark> kPrograms{
     {"a configuration of torchtitan 0.3 or later in Python; give its command line, such as ./run_train.sh --module llama3 "
      "--config llama3_8b, in a shell file",
-     "Trainer\\.Config\\(|torchtitan\\.(config|trainer|models)"},
+     {"Trainer.Config(", "torchtitan.config", "torchtitan.trainer", "torchtitan.models"}},
     {"a recipe of Megatron-Bridge in Python; give its command line with --recipe, or a YAML file of its overrides",
-     "megatron\\.bridge|ConfigContainer"},
-    {"NeMo 2", "nemo\\.collections|nemo_run"},
-    {"Hugging Face's Trainer or TRL in Python", "TrainingArguments|SFTConfig|SFTTrainer"},
-    {"XTuner", "xtuner"},
-    {"OLMo-core", "olmo_core"},
-    {"Colossal-AI", "colossalai"},
-    {"LLM Foundry, whose YAML file is read", "llmfoundry"}};
+     {"megatron.bridge", "ConfigContainer"}},
+    {"NeMo 2", {"nemo.collections", "nemo_run"}},
+    {"Hugging Face's Trainer or TRL in Python", {"TrainingArguments", "SFTConfig", "SFTTrainer"}},
+    {"XTuner", {"xtuner"}},
+    {"OLMo-core", {"olmo_core"}},
+    {"Colossal-AI", {"colossalai"}},
+    {"LLM Foundry, whose YAML file is read", {"llmfoundry"}}};
 
 bool has_key(const Settings& settings, const std::string& key) {
   if (key.ends_with('.')) return settings.has_under(key.substr(0, key.size() - 1));
@@ -136,21 +137,26 @@ bool fits(const Signature& one, const Settings& settings) {
   return std::ranges::all_of(one.all, there) && (one.any.empty() || std::ranges::any_of(one.any, there));
 }
 
-/// Only lines that run something count, and only their begin: a pattern is searched from every letter.
-std::string searched_in(const std::string& text, const std::vector<Command>& commands) {
+/// The first that has a piece of the text's begin.
+std::string marked_in(const std::string& text, const std::vector<Mark>& marks) {
   constexpr std::size_t kMost = 1 << 16;
   const std::string begin = text.substr(0, kMost);
-  for (const Command& one : commands)
-    if (std::regex_search(begin, std::regex(one.pattern))) return one.name;
+  for (const Mark& one : marks)
+    for (const std::string& piece : one.pieces)
+      if (begin.find(piece) != std::string::npos) return one.name;
   return "";
 }
 
-std::string without_comments(const std::string& text) {
-  std::string out;
+/// Without lines of comments, with one blank between words and around all.
+std::string plain_words(const std::string& text) {
+  std::string out = " ";
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::size_t first = text.find_first_not_of(" \t", at);
-    if (first >= end || text[first] != '#') out += text.substr(at, end - at) + "\n";
+    if (first < end && text[first] != '#')
+      for (std::size_t i = first; i < end; ++i)
+        if (const char c = text[i] == '\t' || text[i] == '\r' ? ' ' : text[i]; c != ' ' || out.back() != ' ') out += c;
+    if (out.back() != ' ') out += ' ';
     at = end + 1;
   }
   return out;
@@ -164,12 +170,12 @@ std::string foreign_file(const Settings& settings) {
 }
 
 std::string foreign_command(const Settings& flags, const std::string& text) {
-  const std::string by_text = searched_in(without_comments(text), kCommands);
+  const std::string by_text = marked_in(plain_words(text), kCommands);
   return by_text.empty() ? foreign_file(flags) : by_text;
 }
 
 std::string foreign_program(const std::string& text) {
-  const std::string found = searched_in(text, kPrograms);
+  const std::string found = marked_in(text, kPrograms);
   return found.empty() ? "a Python program" : found;
 }
 

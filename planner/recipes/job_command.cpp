@@ -4,36 +4,61 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <regex>
+#include <vector>
 
 #include "configs/base/error.hpp"
 
 namespace wt {
 namespace {
 
-bool has_pattern(const std::string& text, const char* pattern) {
-  constexpr std::size_t kMost = 1 << 16;  // a pattern is searched from every letter
-  return std::regex_search(text.substr(0, kMost), std::regex(pattern));
-}
-
-/// The value behind a variable or a short flag, without quotes; "" = none.
-std::string value_behind(const std::string& text, const std::string& pattern) {
+/// The words of a text's begin, without quotes.
+std::vector<std::string> words_of(const std::string& text) {
   constexpr std::size_t kMost = 1 << 16;
-  std::smatch found;
-  const std::string begin = text.substr(0, kMost);
-  if (!std::regex_search(begin, found, std::regex(pattern + "[\"']?([^\\s\"';]+)"))) return "";
-  return found[1].str();
+  std::vector<std::string> out;
+  std::string word;
+  for (const char c : text.substr(0, kMost) + "\n") {
+    if (c == '"' || c == '\'' || c == '\\') continue;
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r' && c != ';') {
+      word += c;
+      continue;
+    }
+    if (!word.empty()) out.push_back(word);
+    word.clear();
+  }
+  return out;
 }
 
-/// A variable of run_train.sh, set before it; "${CONFIG_FILE:-"x"}" is x.
-std::string variable(const std::string& text, const std::string& name, const RecipeSource& source) {
+bool is_yaml(const std::string& word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }
+
+/// The value of one of these flags: "-c VALUE", "--config=VALUE"; "" = none.
+std::string value_of(const std::vector<std::string>& words, const std::vector<std::string>& flags) {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    for (const std::string& flag : flags) {
+      if (words[i] == flag && i + 1 < words.size()) return words[i + 1];
+      if (words[i].starts_with(flag + "=")) return words[i].substr(flag.size() + 1);
+    }
+  return "";
+}
+
+/// What follows `automodel`, if that is a file.
+std::string automodel_file(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i].substr(words[i].rfind('/') + 1) == "automodel" && is_yaml(words[i + 1])) return words[i + 1];
+  return "";
+}
+
+/// A variable of run_train.sh, set before it; "${CONFIG_FILE:-x}" is x.
+std::string variable(const std::vector<std::string>& words, const std::string& name, const RecipeSource& source) {
   if (const auto given = source.variables.find(name); given != source.variables.end()) return given->second;
-  std::string value = value_behind(text, "(?:^|\\s)" + name + "=");
-  if (const std::size_t fallback = value.find(":-"); value.starts_with("${") && fallback != std::string::npos) {
-    value = value_behind(text, "(?:^|\\s)" + name + "=[\"']?\\$\\{" + name + ":-");
-    if (value.ends_with('}')) value.pop_back();
-  }
-  return value;
+  const std::string value = value_of(words, {name}), fallback = "${" + name + ":-";
+  if (!value.starts_with(fallback) || !value.ends_with('}')) return value;
+  return value.substr(fallback.size(), value.size() - fallback.size() - 1);
+}
+
+std::int64_t count_of(const std::string& word) {
+  const Settings::Value number = scalar_of_word(word);
+  constexpr std::int64_t kMost = 1 << 24;
+  return number.is_number_integer() && number > 0 && number < kMost ? number.get<std::int64_t>() : 0;
 }
 
 std::string taken(Settings& flags, const std::string& key) {
@@ -61,37 +86,37 @@ Settings::Value list_of(const std::string& words) {
 }  // namespace
 
 bool is_titan_command(const std::string& text) {
-  return has_pattern(text, "run_train\\.sh|torchtitan\\.train|torchtitan/train\\.py|--job\\.config[_-]file");
+  for (const char* mark : {"run_train.sh", "torchtitan.train", "torchtitan/train.py", "--job.config_file", "--job.config-file"})
+    if (text.find(mark) != std::string::npos) return true;
+  return false;
 }
 
 bool is_automodel_command(const std::string& text) {
-  return has_pattern(text, "\\bautomodel\\b|nemo_automodel") &&
-         has_pattern(text, "(-c|--config)[ =]+[\"']?\\S+\\.ya?ml|automodel\\s+\\S+\\.ya?ml");
+  if (text.find("automodel") == std::string::npos) return false;
+  const std::vector<std::string> words = words_of(text);
+  return is_yaml(value_of(words, {"-c", "--config"})) || !automodel_file(words).empty();
 }
 
 JobCommand job_command(const std::string& text, const std::string& origin, const RecipeSource& source) {
   JobCommand out{.flags = settings_from_shell(text, origin, source), .file = "", .module = "", .config = ""};
+  const std::vector<std::string> words = words_of(text);
   for (const char* key : {"job.config-file", "job.config_file"})
     if (out.flags.has(key)) out.file = taken(out.flags, key);
   const std::string config = taken(out.flags, "config");
-  const bool names_file = config.ends_with(".yaml") || config.ends_with(".yml") || config.ends_with(".toml");
+  const bool names_file = is_yaml(config) || config.ends_with(".toml");
   (names_file ? out.file : out.config) = out.file.empty() || !names_file ? config : out.file;
   out.module = taken(out.flags, "module");
-  if (out.file.empty()) out.file = value_behind(text, "(?:^|\\s)-c\\s+");
-  if (out.file.empty()) out.file = value_behind(text, "\\bautomodel\\s+(?=\\S+\\.ya?ml)");
+  if (out.file.empty()) out.file = value_of(words, {"-c"});
+  if (out.file.empty()) out.file = automodel_file(words);
   if (out.file.empty() && out.config.empty()) {
-    out.file = variable(text, "CONFIG_FILE", source);
-    out.module = variable(text, "MODULE", source), out.config = variable(text, "CONFIG", source);
+    out.file = variable(words, "CONFIG_FILE", source);
+    out.module = variable(words, "MODULE", source), out.config = variable(words, "CONFIG", source);
   }
   for (const std::string* name : {&out.file, &out.module, &out.config})
     if (name->find('$') != std::string::npos)
       throw_usage("{}: found {}, which the script does not set, needs the job's name; give --env NAME=VALUE", origin, *name);
-  const Settings::Value gpus = scalar_of_word(variable(text, "NGPU", source));
-  out.gpus = out.flags.integer("launch.gpus", gpus.is_number_integer() ? gpus.get<std::int64_t>() : 0);
-  if (has_pattern(text, "--nproc[_-]per[_-]node[= ]+[0-9]+") && out.gpus == 0) {
-    const Settings::Value each = scalar_of_word(value_behind(text, "--nproc[_-]per[_-]node[= ]+"));
-    if (each.is_number_integer()) out.gpus = each.get<std::int64_t>();
-  }
+  out.gpus = out.flags.integer("launch.gpus", count_of(variable(words, "NGPU", source)));
+  if (out.gpus == 0) out.gpus = count_of(value_of(words, {"--nproc-per-node", "--nproc_per_node"}));
   return out;
 }
 

@@ -15,9 +15,13 @@ std::vector<Door> recipe_doors() {
   add("megatron_bridge", "tests/data/recipes/qwen3_bridge.yaml", RecipeFormat::megatron_bridge, 32, "qwen3-30b-a3b");
   add("automodel", "tests/data/recipes/automodel_qwen3.yaml", RecipeFormat::automodel, 64, "");
   add("llm_foundry", "tests/data/recipes/mpt_1b.yaml", RecipeFormat::llm_foundry, 64, "");
+  add("torchtitan_command", "tests/data/recipes/corpus/torchtitan/module_and_config.sh", RecipeFormat::torchtitan, 0, "");
+  add("automodel_command", "tests/data/recipes/corpus/automodel/command.sh", RecipeFormat::automodel, 0, "");
+  add("automodel_adapters", "tests/data/recipes/corpus/automodel/adapters_but_some.yaml", RecipeFormat::automodel, 64, "");
   doors.push_back({"any_recipe",
                    {sample("tests/data/recipes/mixtral.sh"), sample("tests/data/recipes/deepseek_v2_lite.toml"),
-                    sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml")},
+                    sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml"),
+                    sample("tests/data/recipes/corpus/others/axolotl.yaml")},
                    [](const std::string& input, const auto&) {
                      import_run(input, "job", {{}, "", 128});
                    }});
