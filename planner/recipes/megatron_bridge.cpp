@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "configs/base/nearest.hpp"
+#include "configs/files/hub_models.hpp"
 #include "planner/recipes/bridge_recipes.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/megatron.hpp"
@@ -151,7 +152,7 @@ ModelSpec base_of(RecipeReading& reading, const std::string& recipe) {
   const auto known = bridge_recipes().find(recipe);
   std::string preset = preset_named(&ModelNames::bridge, recipe);
   if (preset.empty() && known != bridge_recipes().end() && known->second.model.find('/') != std::string::npos)
-    preset = preset_named(&ModelNames::hugging_face, known->second.model);
+    preset = hub_repository(known->second.model);
   if (!preset.empty()) return read_model(preset);
   if (!reading.in.has("model.num_layers"))
     reading.in.fail("recipe", "found {}{}, which is no model of configs/models; give --model NAME or its config.json",

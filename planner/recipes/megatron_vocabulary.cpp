@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "configs/base/text.hpp"
+#include "configs/files/hub_models.hpp"
 #include "planner/recipes/megatron.hpp"
 #include "planner/recipes/model_names.hpp"
 
@@ -55,7 +56,7 @@ std::int64_t megatron_vocabulary(RecipeReading& reading, MegatronKeys keys) {
     size = reading.vocab;
   }
   if (size == 0 && !model.empty())
-    if (const std::string preset = preset_named(&ModelNames::hugging_face, model); !preset.empty()) {
+    if (const std::string preset = hub_repository(model); !preset.empty()) {
       size = read_model(preset).vocab;
       reading.assume("{}: found none, taken as the {} rows of {}'s config.json; its tokenizer may have fewer entries",
                      keys.key("vocab_size"), size, model);
