@@ -5,7 +5,6 @@
 #include "configs/base/text.hpp"
 #include "configs/files/hub_models.hpp"
 #include "planner/recipes/megatron.hpp"
-#include "planner/recipes/model_names.hpp"
 
 namespace wt {
 namespace {
