@@ -150,11 +150,11 @@ class Body {
   Body();
   Body(std::vector<Node> nodes);  // NOLINT: a list of nodes is a body
   Body(std::initializer_list<Node> nodes);
-  operator const std::vector<Node>&() const { return *nodes_; }  // NOLINT
+  operator const std::vector<Node>&() const { return *nodes_.get(); }  // NOLINT
   /// Gives write access to this copy only.
   std::vector<Node>& own();
   /// Gives write access to all copies: visit each body once, however many loops share it.
-  std::vector<Node>& of_all() { return *nodes_; }
+  std::vector<Node>& of_all() { return *nodes_.get(); }
   /// Equal for copies that share their nodes.
   const std::vector<Node>* shared() const { return nodes_.get(); }
   const Node* begin() const;
