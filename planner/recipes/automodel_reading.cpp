@@ -116,6 +116,9 @@ void read_automodel_layout(RecipeReading& reading) {
     reading.assume("{}ep_size: found {} over replicas of {} ranks, taken as one replica of all", here, l.expert,
                    l.shard * tensor);
     l.shard *= std::exchange(l.replicate, 1);
+    if (l.shard * tensor % l.expert != 0)
+      reading.in.fail(here + "ep_size", "found {}, needs a divisor of dp_size x cp_size x tp_size = {}", l.expert,
+                      l.shard * l.tensor);
   } else if (l.expert > 1 && l.replicate > 1) {
     reading.assume("{}ep_size: found experts that are dealt over replicas, taken as experts of each replica", here);
   }

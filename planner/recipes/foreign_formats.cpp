@@ -71,6 +71,7 @@ const std::vector<Signature> kFiles{
     {"DeepSpeed-Chat", {"actor_zero_stage"}},
     {"a job of vLLM or SGLang, which serve models", {}, {"gpu_memory_utilization", "max_num_seqs", "mem_fraction_static"}},
     {"the evaluation harness lm-eval", {"task", "output_type"}},
+    {"an evaluation of LLM Foundry, which trains nothing", {"models", "max_seq_len"}},
     {"a job of MosaicML's platform, whose map `parameters` is a recipe of LLM Foundry", {"parameters.", "command"}},
     {"a job of MosaicML's platform", {"compute."}, {"image", "command"}}};
 

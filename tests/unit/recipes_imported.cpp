@@ -222,7 +222,7 @@ TEST_CASE("broken files and missing facts are refused with what is needed") {
   const std::string llama = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
   CHECK_THAT(refusal(llama, "job.toml"), Contains("needs the number of GPUs") && Contains("give --gpus N"));
   CHECK_THAT(refusal("[model]\nname = \"llama3\"\nflavor = \"1B\"\n", "job.toml"),
-             Contains("model.flavor: found llama3 1B, which is no model of configs/models; give --model"));
+             Contains("model.flavor: found llama3 1B, which is no flavor of torchtitan 0.2.2's language models"));
   CHECK_THAT(refusal(llama + "[parallelism]\ndata_parallel_shard_degree = 8\n", "job.toml", {{}, "", 16}),
              Contains("found 8 GPUs, and 16 by --gpus"));
   CHECK_THAT(refusal(llama + "[parallelism]\ntensor_parallel_degree = \"two\"\n", "job.toml", {{}, "", 16}),

@@ -79,6 +79,7 @@ OTHERS = {
     "torchtitan 0.1": "fault_tolerance.fragment_sync_delay fault_tolerance.fragment_update_alpha fault_tolerance.should_quantize "
                       "fault_tolerance.sync_steps",
     "torchtitan 0.3": "compile.passes override.imports",
+    "torchtitan's experiment transformers_modeling_backend": "hf_transformers.model hf_transformers.tie_word_embeddings",
     "torchtitan after 0.3": "training.num_tokens_per_microbatch_per_dp_rank training.num_tokens_per_train_step training.max_context_length "
                             "parallelism.num_pp_microbatches",
 }

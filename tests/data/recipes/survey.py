@@ -20,12 +20,13 @@ import subprocess
 from pathlib import Path
 
 ENDINGS = {".toml", ".yaml", ".yml", ".json", ".sh", ".py", ".slurm", ".sbatch"}
-FLAGS = {"--gpus N": ["--gpus", "64"], "--seq-len N": ["--seq-len", "4096"], "--vocab N": ["--vocab", "32000"]}
+GPUS = ["8", "64", "256", "1024"]  # the first with which the degrees and the batch agree
+FLAGS = {"--gpus N": ["--gpus", "8"], "--seq-len N": ["--seq-len", "4096"], "--vocab N": ["--vocab", "32000"]}
 REASONS = [
     ("other format", r"none of the formats that are read here"),
     ("unknown word", r"found a (word|key) that .* (does not have|has not)|found a word of "),
     ("another model", r"no model of configs/models|which is no flavor|changes the model's shape|give --model|with --model"),
-    ("not simulated", r"needs (a |an |one |none|at most|the |true|false|[0-9a-z_]+)|, (which|whose) .*(leave|set it|write|name)"),
+    ("not simulated", r": found .*(needs|allowed|which|whose|not simulated)|does not divide|is only simulated|linear mixers"),
 ]
 ROWS = ["read", "read with a flag", "another model", "not simulated", "other format", "unknown word", "unclear", "crashed"]
 
@@ -42,9 +43,13 @@ def outcome(program, file):
         if code == 0:
             return ("read with a flag" if flags else "read"), ""
         wanted = [value for named, value in FLAGS.items() if named in error and value[0] not in flags]
-        if code != 2 or not wanted:
+        if wanted and code == 2:
+            flags += wanted[0]
+            continue
+        place = flags.index("--gpus") + 1 if "--gpus" in flags else 0
+        if not place or flags[place] == GPUS[-1] or code != 2:
             break
-        flags += wanted[0]
+        flags[place] = GPUS[GPUS.index(flags[place]) + 1]
     if code != 2:
         return "crashed", error
     return next((name for name, pattern in REASONS if re.search(pattern, error)), "unclear"), error
