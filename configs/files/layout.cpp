@@ -254,9 +254,10 @@ void Layout::check(const ModelSpec& model, const std::string& where) const {
         "the sequence; needs 1",
         where, context, model.name);
   if (context_ring && context == 1) throw_usage("{}: found context_ring with context 1; needs context > 1", where);
-  if (context_ring && (model.attention.any_local() || model.attention.sinks))
+  if (context_ring && (model.attention.any_local() || model.attention.sinks || model.attention.indexer.on()))
     throw_usage(
-        "{}: context_ring for model {}, which has attention windows or sinks; needs keys and values gathered "
+        "{}: context_ring for model {}, which has attention windows, sinks or an indexer; needs keys and values "
+        "gathered "
         "(context_parallel_ring: false), as Transformer Engine does",
         where, model.name);
   if (pipeline > 1 && model.mtp_layers > 0 && model.tied)

@@ -499,7 +499,7 @@ TEST_CASE("impossible windows and layouts of windows are refused") {
   ring.shard = ring.context = 2;
   CHECK(programs_of(m, ring).programs.size() == 1);  // keys and values gathered
   ring.context_ring = true;
-  CHECK_THAT(usage_error([&] { programs_of(m, ring); }), Contains("attention windows or sinks"));
+  CHECK_THAT(usage_error([&] { programs_of(m, ring); }), Contains("attention windows, sinks"));
   m.attention.chunk = 8;
   CHECK_THAT(usage_error([&] { m.check("m"); }), Contains("needs one of them above 0"));
   m.attention.window = m.attention.chunk = 0, m.attention.local = {{true, false}};
