@@ -60,6 +60,25 @@ TEST_CASE("import tells tables, nvbench and traces apart and writes their profil
   CHECK(wt::read_profile(out).measurements.at(0).name() == "copy/rows=64/device");
 }
 
+TEST_CASE("import says whether the bus bandwidth of nccl-tests is usual, and flags supply what a log lacks") {
+  const std::string logs = "tests/data/nccl_tests/";
+  for (const char* file : {"mpi_suffix.txt", "per_iteration.json"}) {
+    const Ended ended = run(logs + file + " --cluster hgx-h100");
+    INFO(ended.said);
+    CHECK(ended.status == 0);
+    CHECK_THAT(ended.said, Contains("4 sizes of all_reduce over 16 NVIDIA H100 80GB HBM3 on 2 nodes") &&
+                               Contains("for this fabric; the model expects") && Contains("published on similar fabrics"));
+  }
+  CHECK_THAT(run(logs + "rack.txt").said, Contains("on 1 node of NVLink (18 hosts)") && Contains("racks of 72 GPUs"));
+  CHECK_THAT(run(logs + "split_by_rail.txt").said, Contains("in one of 8 groups at once"));
+  const Ended excerpt = run(logs + "excerpt.txt --test all_reduce --gpus 8 --cluster hgx-h100");
+  INFO(excerpt.said);
+  CHECK(excerpt.status == 0);
+  const Ended alone = run(logs + "excerpt.txt --test all_reduce --gpus 8");
+  CHECK(alone.status == 2);
+  CHECK_THAT(alone.said, Contains("--gpus 8: found no --cluster"));
+}
+
 TEST_CASE("import refuses what is neither, and says what it is") {
   const wt::test::TempDirectory folder;
   const std::string in = (folder / "in").string();

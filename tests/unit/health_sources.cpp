@@ -100,13 +100,14 @@ TEST_CASE("errors of NVSwitches are events of the switch: fatal ones cordon, oth
   CHECK(found[0].pci_bus == "0000:85:00");
   CHECK(advice(found[0]).state == NodeState::cordon);
   CHECK(advice(found[1]).state == NodeState::watch);
-  NodeObservation node;
-  node.name = "n";
-  node.xids = found;
-  const HealthVerdict verdict = judge({.nodes = {node}});
+  FleetObservation fleet;
+  fleet.nodes.resize(1);
+  fleet.nodes[0].name = "n";
+  fleet.nodes[0].xids = found;
+  const HealthVerdict verdict = judge(fleet);
   CHECK(verdict.exit_status() == 1);
   CHECK(verdict.nodes[0].findings[0].what == "SXid 20034");
-  CHECK(fleet_from_json(to_json(FleetObservation{.nodes = {node}}), "back").nodes[0].xids[0].nvswitch);
+  CHECK(fleet_from_json(to_json(fleet), "back").nodes[0].xids[0].nvswitch);
 }
 
 TEST_CASE("NVLink errors of Blackwell cordon where their text says fatal") {
@@ -117,16 +118,18 @@ TEST_CASE("NVLink errors of Blackwell cordon where their text says fatal") {
 }
 
 TEST_CASE("lines of the driver that are not understood are counted and shown") {
-  NodeObservation node;
-  node.name = "n";
-  node.not_understood =
+  FleetObservation fleet;
+  fleet.nodes.resize(1);
+  fleet.nodes[0].name = "n";
+  fleet.nodes[0].not_understood =
       read_kernel_log(
           "[1.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.1\n"
           "[2.0] NVRM: RmInitAdapter failed! (0x62:0x40:2483)\n[3.0] NVRM: RmInitAdapter failed! (0x63:0x41:2484)\n"
           "[4.0] usb 1-1: new device\n")
           .not_understood;
-  REQUIRE(node.not_understood.size() == 1);
-  const std::vector<std::string> missing = judge({.nodes = {node}}).missing;
+  REQUIRE(fleet.nodes[0].not_understood.size() == 1);
+  CHECK(fleet_from_json(to_json(fleet), "back").nodes[0].not_understood == fleet.nodes[0].not_understood);
+  const std::vector<std::string> missing = judge(fleet).missing;
   CHECK_THAT(missing.back(),
              Contains("kernel log of n: 2 lines") && Contains("'NVRM: RmInitAdapter failed! (#x##:#x##:####)' (2x)"));
 }

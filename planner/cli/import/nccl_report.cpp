@@ -61,7 +61,7 @@ Report nccl_tests_report(const NcclTests& tests, const UsualCollectives* usual, 
     const double algorithm_Bps = static_cast<double>(bytes) * tests.buffer_factor() / seconds,
                  bus_Bps = algorithm_Bps * tests.bus_factor();
     table.rows.push_back({whole(bytes), whole(static_cast<std::int64_t>(size.out_of_place_s.size())),
-                          Cell(seconds * 1e6, fmt::format("{:.4g}", seconds * 1e6)), gigabytes(algorithm_Bps),
+                          Cell(seconds * 1e6), gigabytes(algorithm_Bps),
                           gigabytes(bus_Bps)});
     nlohmann::json entry = {{"bytes", bytes},
                             {"samples", size.out_of_place_s.size()},
