@@ -58,8 +58,8 @@ def main(repository, deepspeed, pai):
     known = {word.replace("_", "-") for word in found}
     others = {word.replace("_", "-"): owner for owner, all_words in forks for word in all_words if word.replace("_", "-") not in known}
     words = {word.replace("_", "-"): {**verdict_of(word, rows), **facts} for word, facts in sorted(found.items())}
-    lines = ",\n".join(f"  {json.dumps(word)}: {json.dumps(entry)}" for word, entry in words.items())
     words["launch.*"] = {"is": "modelled"}  # what planner/recipes/shell_text.cpp makes of the launcher
+    lines = ",\n".join(f"  {json.dumps(word)}: {json.dumps(entry)}" for word, entry in words.items())
     owners = ",\n".join(f"  {json.dumps(word)}: {json.dumps(owner)}" for word, owner in sorted(others.items()))
     print(f'{{"version": "Megatron-LM {PINNED}", "words": {{\n{lines}}},\n"others": {{\n{owners}}}}}')
 
