@@ -45,7 +45,21 @@ void read_samples(RecipeReading& reading, MegatronKeys& keys) {
   if (reading.in.has("lr-warmup-fraction"))
     run.optimizer.warmup_steps =
         std::floor(reading.in.number("lr-warmup-fraction", 0) * static_cast<double>(run.steps));
-  steps("lr-decay-samples", 0);
+}
+
+const RecipeWords<ScheduleKind> kDecays{
+    {"cosine", ScheduleKind::cosine}, {"linear", ScheduleKind::linear}, {"constant", ScheduleKind::constant}};
+
+void read_decay(RecipeReading& reading, MegatronKeys& keys) {
+  RunSpec& run = reading.run;
+  const std::string word = keys.text("lr_decay_style", keys.flags() ? "linear" : "cosine");
+  const auto kind = meaning_of(kDecays, word);
+  run.optimizer.schedule = kind.value_or(ScheduleKind::cosine);
+  if (!kind) reading.learning.push_back(fmt::format("{}: found {}, taken as cosine", keys.key("lr_decay_style"), word));
+  std::int64_t steps = keys.integer("lr_decay_iters", run.steps);
+  if (keys.flags() && reading.in.has("lr-decay-samples")) steps = reading.in.integer("lr-decay-samples", 0) / run.global_batch;
+  if (steps != run.steps && run.optimizer.schedule != ScheduleKind::constant)
+    run.optimizer.schedule_steps = static_cast<double>(steps);
 }
 
 void read_optimizer_kind(RecipeReading& reading, MegatronKeys& keys) {
@@ -78,8 +92,8 @@ void write_megatron_training(RecipeDraft& draft, MegatronKeys keys) {
   keys.put("global_batch_size", run.global_batch);
   write_megatron_rows(kTrainingRows, draft, keys);
   keys.put("min_lr", twelve_digits(o.lr * o.final_lr_fraction));
-  keys.put("lr_decay_style", "cosine");
-  keys.put("lr_decay_iters", run.steps);
+  keys.put("lr_decay_style", word_of(kDecays, o.schedule, "cosine"));
+  keys.put("lr_decay_iters", o.schedule_steps > 0 ? static_cast<std::int64_t>(o.schedule_steps) : run.steps);
   keys.put("eval_iters", 0);
   keys.put("optimizer", o.kind == OptimizerKind::muon ? "muon" : "adam");
   const bool offload = o.offload_fraction > 0;
@@ -109,11 +123,7 @@ void read_megatron_training(RecipeReading& reading, MegatronKeys keys) {
   read_batch(reading, keys);
   read_samples(reading, keys);
   run.optimizer.final_lr_fraction = recipe_ratio(keys.number("min_lr", 0), run.optimizer.lr);
-  const std::string decay = keys.text("lr_decay_style", keys.flags() ? "linear" : "cosine");
-  if (decay != "cosine") reading.assume("{}: found {}, taken as cosine", keys.key("lr_decay_style"), decay);
-  const std::int64_t decay_steps = keys.integer("lr_decay_iters", run.steps);
-  if (decay_steps != run.steps)
-    reading.assume("{}: found {}, taken as the run's {} steps", keys.key("lr_decay_iters"), decay_steps, run.steps);
+  read_decay(reading, keys);
   read_optimizer_kind(reading, keys);
   run.pure_reduction = !keys.flag("grad_reduce_in_fp32", true);
   run.save = keys.has("save") || (!keys.flags() && !keys.mentions("save"));

@@ -73,7 +73,7 @@ wt_command(export_launch RUN export deepseek-v3-2048-h800 --to megatron-bridge
   EXPECT "#SBATCH --nodes=256 --ntasks-per-node=1 --gpus-per-node=8.*srun torchrun --nnodes 256 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint .head_node:29500 scripts/training/run_recipe.py")
 wt_command(export_readme RUN export ${out}/plan --to megatron-core AFTER plan_dbrx EXPECT "pretrain_gpt.py.*--use-megatron-fsdp")
 wt_command(import_run RUN import-run tests/data/recipes/mixtral.sh -o ${out}/mixtral.yaml
-  EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2.*assumed: overlap-grad-reduce: found none, which means false, taken as true.*dropped: init-method-std")
+  EXPECT "mixtral on 128 GPUs: 1x16 expert 8 tensor 2.sequence pipeline 4x2.*assumed: overlap-grad-reduce: found none, which means false, taken as true.*changes learning alone: init-method-std")
 wt_command(simulate_imported RUN simulate ${out}/mixtral.yaml --cluster hgx-h100 --stack megatron-core AFTER import_run
   EXPECT "One step of mixtral on hgx-h100.*128 ranks")
 wt_command(plan_published RUN plan --model mixtral-8x7b --cluster aws-p4de --gpus 256

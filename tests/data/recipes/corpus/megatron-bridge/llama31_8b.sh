@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 1 scripts/training/run_recipe.py --recipe llama31_8b_pretrain_config model.context_parallel_size=1

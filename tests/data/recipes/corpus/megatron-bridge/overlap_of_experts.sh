@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 2 scripts/training/run_recipe.py --recipe qwen3_30b_a3b_pretrain_config model.pipeline_model_parallel_size=1 model.recompute_granularity=null comm_overlap.overlap_moe_expert_parallel_comm=true

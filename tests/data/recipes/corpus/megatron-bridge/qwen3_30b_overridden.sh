@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 2 scripts/training/run_recipe.py --recipe qwen3_30b_a3b_pretrain_config train.global_batch_size=128 train.micro_batch_size=1 model.tensor_model_parallel_size=1 model.sequence_parallel=false model.pipeline_model_parallel_size=1 model.expert_model_parallel_size=16 dataset.sequence_length=2048 model.recompute_granularity=null

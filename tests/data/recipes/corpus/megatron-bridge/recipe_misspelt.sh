@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 1 scripts/training/run_recipe.py --recipe qwen3_30b_a3b_pretrain_confg 

@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 12 --hidden-size 768 --num-attention-heads 12 --tokenizer-type GPT2BPETokenizer --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 8 --global-batch-size 512 --train-iters 500000 --lr 6e-4 --lr-decay-style cosine --fp16
