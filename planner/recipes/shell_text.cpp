@@ -208,7 +208,9 @@ class Reader {
       name.resize(equals);
       values.push_back(scalar_of_word(text_of(name, value)));
     } else {
-      while (i + 1 < words.size() && !ends_values(words[i + 1])) values.push_back(scalar_of_word(text_of(name, words[++i])));
+      // A whole word that is not known may be a value, but behind another one it is as likely to be flags.
+      while (i + 1 < words.size() && !ends_values(words[i + 1]) && !(!values.empty() && words[i + 1].front() == '\x01'))
+        values.push_back(scalar_of_word(text_of(name, words[++i])));
     }
     name = with_dashes(name);
     if (alone_ && torchrun_words().contains(name)) return i;
