@@ -78,7 +78,8 @@ const KnownWords::Word* KnownWords::find(const std::string& key) const {
   return nullptr;
 }
 
-void KnownWords::refuse_unknown(const Settings& settings, const std::string& key) const {
+void KnownWords::refuse_unknown(const Settings& settings, const std::string& word) const {
+  const std::string key = shortened(word);  // a distance takes the product of the lengths
   if (const auto other = others_.find(key); other != others_.end())
     settings.fail(key, "found a word of {}, needs one of {}; remove it, or write what it means in the words of the latter",
                   other->second, version_);

@@ -53,9 +53,8 @@ TEST_CASE("a launch script of Megatron-LM with lists and variables") {
   const ModelSpec mixtral = read_model("mixtral-8x7b");
   CHECK(run.model.total_parameters() == mixtral.total_parameters());
   CHECK(run.model.flops_per_token(4096) == mixtral.flops_per_token(4096));
-  CHECK(says(job.ignored, "init-method-std: found 0.01"));
-  CHECK(says(job.ignored, "master-addr: found localhost"));
-  CHECK(says(job.ignored, "wandb-project: found Mixtral"));
+  CHECK(says(job.learning, "init-method-std: found 0.01"));
+  CHECK(says(job.ignored, "--wandb-project Mixtral: found only if [ -n \"${WANDB_API_KEY}\" ]"));
   CHECK(run.model.router.z_loss_weight == 0);  // commented out
   CHECK_FALSE(run.autoresume);                 // it saves, and loads nothing
   CHECK(says(job.assumed, "overlap-grad-reduce: found none, which means false, taken as true"));
@@ -87,12 +86,11 @@ TEST_CASE("an override of Megatron-Bridge changes the recipe's model, and none t
   CHECK(model("").total_parameters() == whole.total_parameters());
   const ImportedRun bare =
       import_run("torchrun --nproc-per-node 8 run_recipe.py --recipe llama31_8b_pretrain_config", "job.sh", {});
-  CHECK(bare.run.global_batch == 32);
-  CHECK(says(bare.assumed, "train.global_batch_size: found none, which means the recipe's; taken as 32"));
+  CHECK(bare.run.global_batch == 512);  // recipes/llama/llama3.py
   CHECK(model("model.num_layers=4").layers == 4);
   CHECK(model("model.num_layers=4").experts == whole.experts);
   CHECK(model("model.num_layers=4").attention.qk_norm == whole.attention.qk_norm);
-  CHECK(model("model.num_moe_experts=null").experts == 0);
+  CHECK(model("model.num_moe_experts=null model.expert_model_parallel_size=1").experts == 0);
   CHECK(model("model.moe_router_force_load_balancing=true").router.forced == RouterSpec::Forced::balanced);
 }
 
@@ -203,11 +201,13 @@ TEST_CASE("long words and deep lists are read or refused") {
   const std::string million(1000000, '('), word(1000000, 'x'), lists(100000, '[');
   const std::string flags =
       "torchrun --nproc-per-node 8 x.py --num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 1000 "
-      "--micro-batch-size 1 --seq-length 128 --num-experts 4 --moe-layer-freq ";
+      "--micro-batch-size 1 --seq-length 128 --max-position-embeddings 128 --num-experts 4 --moe-layer-freq ";
   CHECK_THAT(refusal(flags + "'" + million + "'", "job.sh"), Contains("needs a number or lists"));
   CHECK_THAT(refusal(flags + "'[1]*99999999999999999999'", "job.sh"), Contains("needs a number or lists"));
-  CHECK(refusal(flags + "1 --wandb-project '" + million + "' a." + word + "=" + word, "job.sh",
-                {RecipeFormat::megatron_core, "", 0}) == "no error");
+  CHECK(refusal(flags + "1 --wandb-project '" + million + "'", "job.sh", {RecipeFormat::megatron_core, "", 0}) ==
+        "no error");
+  CHECK_THAT(refusal(flags + "1 a." + word + "=" + word, "job.sh", {RecipeFormat::megatron_core, "", 0}),
+             Contains("found a word that Megatron-LM core_v0.16.1 does not have"));
   CHECK(refusal("a: " + lists, "job.yaml") != "no error");
   CHECK(refusal("a = " + lists, "job.toml") != "no error");
   CHECK(refusal(word, "job") != "no error");
@@ -243,22 +243,22 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
       "torchrun --nproc-per-node 8 x.py --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 --bf16 ";
   const RecipeSource mixtral{.format = {}, .model = "mixtral-8x7b", .gpus = 0};
   const auto refused = [&](const std::string& more) { return refusal(flags + more, "job.sh", mixtral); };
-  CHECK_THAT(refused("--recompute-granularity some"), Contains("found some, needs full or selective"));
+  CHECK_THAT(refused("--recompute-granularity some"), Contains("found some, allowed are full, selective"));
   CHECK_THAT(refused("--recompute-granularity selective --recompute-modules mlp moe attn"),
              Contains("recompute-modules: found attn, needs core_attn"));
-  CHECK_THAT(refused("--fp8-format hybrid --fp8-recipe new"), Contains("fp8-recipe: found new, needs tensorwise"));
+  CHECK_THAT(refused("--fp8-format hybrid --fp8-recipe new"), Contains("fp8-recipe: found new, allowed are tensorwise"));
   CHECK_THAT(refused("--moe-token-dispatcher-type flex --expert-model-parallel-size 8 --moe-flex-dispatcher-backend x"),
-             Contains("found x, needs deepep or hybridep"));
+             Contains("found x, allowed are deepep, hybridep"));
   CHECK_THAT(refused("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'E|t|L'"),
              Contains("found 3 chunks, needs a multiple of the 4 stages"));
   CHECK_THAT(refused("--expert-model-parallel-size 16"), Contains("expert"));
   const ImportedRun assumed =
       import_run(flags + "--expert-model-parallel-size 8 --lr-decay-style WSD --cp-comm-type a2a", "job.sh", mixtral);
   CHECK(assumed.run.layout.dispatcher == Dispatcher::allgather);  // the default of 0.16.1
-  CHECK_THAT(refused("--moe-token-dispatcher-type ring"), Contains("found ring, needs allgather, alltoall or flex"));
+  CHECK_THAT(refused("--moe-token-dispatcher-type ring"), Contains("found ring, allowed are allgather, alltoall, flex"));
   CHECK(says(import_run(flags + "--use-megatron-fsdp --moe-token-dispatcher-type alltoall", "job.sh", mixtral).assumed,
              "data-parallel-sharding-strategy: found none, which is no_shard in 0.16.1"));
-  CHECK(says(assumed.assumed, "lr-decay-style: found WSD, taken as cosine"));
+  CHECK(says(assumed.learning, "lr-decay-style: found WSD, taken as cosine"));
   CHECK(says(assumed.assumed, "found no distributed optimizer, taken as 8 ranks"));
   CHECK(says(assumed.assumed, "attention-dropout: found 0.1, taken as 0"));  // Megatron-LM's default
 }

@@ -1,7 +1,8 @@
-"""The keys that each format takes, read out of the packages' sources: prints keys.json. Nothing is imported.
+"""The keys that each format takes, read out of the packages' sources: prints keys.json. Nothing is imported. Those of
+Megatron-LM and Megatron-Bridge are in configs/words.
 
 read_keys.py FOLDER: holds the unpacked wheels, in folders of the names below:
-    for p in torchtitan==0.2.2 megatron-core==0.16.1 megatron-bridge==0.3.1 nemo-automodel==0.7.0 llm-foundry==0.22.0 mosaicml==0.32.1; do
+    for p in torchtitan==0.2.2 nemo-automodel==0.7.0 llm-foundry==0.22.0 mosaicml==0.32.1; do
       python3 -m pip download --no-deps -d wheels $p && python3 -m zipfile -e wheels/$(echo ${p%%=*} | tr - _)-*.whl FOLDER/${p%%=*}; done
 """
 import ast
@@ -10,21 +11,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-# What no wheel has: torchrun's words, and flags that megatron/training/arguments.py of NVIDIA/Megatron-LM adds itself.
-TORCHRUN = ["nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "standalone"]
-TRAINING_FLAGS = """
-    accumulate-allreduce-grads-in-fp32 async-save load overlap-grad-reduce overlap-param-gather use-persistent-ckpt-worker
-    adam-beta1 adam-beta2 adam-eps attention-dropout bf16 ckpt-format clip-grad cuda-graph-impl cuda-graph-scope
-    data-parallel-sharding-strategy decoder-first-pipeline-num-layers decoder-last-pipeline-num-layers
-    distributed-timeout-minutes eval-iters exp-avg-dtype exp-avg-sq-dtype fp16 fp4-format fp8-format fp8-recipe fp4-recipe
-    global-batch-size grad-reduce-in-bf16 group-query-attention hidden-dropout lr lr-decay-iters lr-decay-style lr-warmup-iters
-    max-position-embeddings micro-batch-size min-lr mock-data no-check-for-nan-in-loss-and-grad
-    no-gradient-accumulation-fusion num-distributed-optimizer-instances
-    num-experts num-virtual-stages-per-pipeline-rank optimizer optimizer-cpu-offload optimizer-offload-fraction
-    outer-dp-sharding-strategy padded-vocab-size pipeline-model-parallel-layout position-embedding-type quick-geglu
-    recompute-modules rope-scaling-factor rope-type rotary-base rotary-scaling-factor save save-interval seed seq-length swiglu
-    mscale mscale-all-dim tokenizer-type train-iters untie-embeddings-and-output-weights use-distributed-optimizer
-    use-megatron-fsdp use-precision-aware-optimizer use-rope-scaling vocab-size weight-decay""".split()
 # megablocks/layers/arguments.py, which LLM Foundry hands ffn_config to.
 MEGABLOCKS = """moe_num_experts moe_top_k moe_loss_weight moe_zloss_weight moe_normalize_expert_weights moe_jitter_eps
     moe_lbl_in_fp32 uniform_expert_assignment mlp_type mlp_impl memory_optimized_mlp""".split()
@@ -60,16 +46,6 @@ class Sources:
                 return [key.value for key in n.value.keys]
         raise KeyError(name)
 
-    def flags(self, file, name):
-        """Those that ArgumentGroupFactory makes of a dataclass: argparse_meta's, or the field's name."""
-        out = []
-        for s in self.node(file, name).body:
-            if isinstance(s, ast.AnnAssign):
-                own = [e.value for n in ast.walk(s) if isinstance(n, ast.List) for e in n.elts
-                       if isinstance(e, ast.Constant) and str(e.value).startswith("--")]
-                out += [flag[2:] for flag in own] or [s.target.id.replace("_", "-")]
-        return out
-
 
 def under(section, names):
     return [f"{section}.{name}" for name in names]
@@ -85,33 +61,6 @@ def torchtitan(s):
     for kind, classes in (("linear", ("Float8Linear", "MXLinear")), ("grouped_mm", ("Float8GroupedMM", "MXGroupedMM"))):
         for word, name in zip(("float8", "mx"), classes):
             keys += under(f"quantize.{kind}.{word}", s.fields(file, name))
-    return keys
-
-
-CORE = "megatron-core/megatron/core/"
-TRANSFORMER = CORE + "transformer/transformer_config.py"
-PARALLEL = CORE + "model_parallel_config.py"
-
-
-def megatron_core(s):
-    flags = s.flags(TRANSFORMER, "TransformerConfig") + s.flags(TRANSFORMER, "MLATransformerConfig") + s.flags(PARALLEL, "ModelParallelConfig")
-    return TORCHRUN + TRAINING_FLAGS + flags
-
-
-def megatron_bridge(s):
-    bridge = "megatron-bridge/megatron/bridge/"
-    config = bridge + "training/config.py"
-    data = CORE + "datasets/"
-    model = (s.fields(TRANSFORMER, "TransformerConfig") + s.fields(TRANSFORMER, "MLATransformerConfig") + s.fields(PARALLEL, "ModelParallelConfig") +
-             s.fields(bridge + "models/gpt_provider.py", "GPTModelProvider"))
-    keys = TORCHRUN + ["recipe", "dataset"] + s.fields(config, "ConfigContainer") + under("model", model)
-    keys += under("ddp", s.fields(CORE + "distributed/distributed_data_parallel_config.py", "DistributedDataParallelConfig"))
-    keys += under("optimizer", s.fields(CORE + "optimizer/optimizer_config.py", "OptimizerConfig"))
-    keys += under("dataset", s.fields(data + "blended_megatron_dataset_config.py", "BlendedMegatronDatasetConfig") +
-                  s.fields(data + "gpt_dataset.py", "GPTDatasetConfig"))
-    for section, name in (("train", "TrainingConfig"), ("scheduler", "SchedulerConfig"), ("checkpoint", "CheckpointConfig"),
-                          ("rng", "RNGConfig"), ("rerun_state_machine", "RerunStateMachineConfig"), ("dist", "DistributedInitConfig")):
-        keys += under(section, s.fields(config, name))
     return keys
 
 
@@ -166,29 +115,15 @@ def flavors(s):
     return found
 
 
-def recipes(s):
-    """What `megatron.bridge.recipes` exports for pretraining."""
-    folder = s.folder / "megatron-bridge/megatron/bridge/recipes"
-    families = [n.module.rsplit(".", 1)[1] for n in ast.parse((folder / "__init__.py").read_text()).body if isinstance(n, ast.ImportFrom)]
-    found = []
-    for family in families:
-        for node in ast.walk(ast.parse((folder / family / "__init__.py").read_text())):
-            if isinstance(node, ast.ImportFrom):
-                found += [alias.name for alias in node.names if alias.name.endswith("_pretrain_config")]
-    return found
-
-
 def wrapped(words):
     return textwrap.wrap(" ".join(sorted(set(words))), 120, break_on_hyphens=False)
 
 
-FORMATS = {"torchtitan": ("torchtitan 0.2.2", torchtitan), "megatron-core": ("Megatron-LM core_v0.16.1", megatron_core),
-           "megatron-bridge": ("Megatron-Bridge 0.3.1", megatron_bridge), "automodel": ("NeMo Automodel 0.7.0", automodel),
+FORMATS = {"torchtitan": ("torchtitan 0.2.2", torchtitan), "automodel": ("NeMo Automodel 0.7.0", automodel),
            "llm-foundry": ("LLM Foundry 0.22.0", llm_foundry)}
 
 if __name__ == "__main__":
     sources = Sources(sys.argv[1])
     lists = {name: {"version": version, "keys": wrapped(read(sources))} for name, (version, read) in FORMATS.items()}
     lists["torchtitan"]["models"] = wrapped(flavors(sources))
-    lists["megatron-bridge"]["models"] = wrapped(recipes(sources))
     print(json.dumps(lists, indent=1))
