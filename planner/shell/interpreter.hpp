@@ -1,5 +1,5 @@
-// Follows the commands of a script. Split by what is followed: expansion.cpp, arithmetic.cpp, conditions.cpp,
-// builtins.cpp and interpreter.cpp.
+// Follows the commands of a script. Split by what is followed: expansion.cpp and parameters.cpp, arithmetic.cpp,
+// conditions.cpp, builtins.cpp, and interpreter.cpp with joining.cpp.
 #pragma once
 #include <map>
 #include <memory>

@@ -56,6 +56,8 @@ List parse(const std::string& text, const std::string& origin);
 
 /// The position behind a word's part that starts with $, a quote or a backquote; for whoever reads words.
 std::size_t behind_part(const std::string& text, std::size_t at);
+/// The position behind the bracket that closes the one at `at`.
+std::size_t behind_brackets(const std::string& text, std::size_t at, char open, char close);
 bool is_name(char c);
 /// Only letters, digits and _, and no digit in front.
 bool is_name(const std::string& word);
