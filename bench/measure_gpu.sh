@@ -34,8 +34,10 @@ pack() {
     $build/bin/windtunnel plan $study -o "$to/plan" --set stack=windtunnel-train >/dev/null
     mkdir -p "$to/plans" && mv "$to/plan/plan.yaml" "$to/plans/$study.yaml" && rm -r "$to/plan"
   done
-  tar -C "$to" -czf "$to/packed.tar.gz" bin lib plans
-  rm -r "$to/bin" "$to/lib" "$to/plans"
+  mkdir -p "$to/share/windtunnel"
+  git describe --always --dirty --abbrev=12 '--exclude=*' >"$to/share/windtunnel/commit"  # which profiles name
+  tar -C "$to" -czf "$to/packed.tar.gz" bin lib share plans
+  rm -r "$to/bin" "$to/lib" "$to/share" "$to/plans"
   du -h "$to/packed.tar.gz"
   (( $(stat -c %s "$to/packed.tar.gz") <= 64 << 20 )) || { echo "$to/packed.tar.gz: more than the 64 MiB that can be carried" >&2; return 1; }
 }

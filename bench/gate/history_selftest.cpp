@@ -4,6 +4,7 @@
 #include <random>
 
 #include "configs/base/error.hpp"
+#include "configs/base/installed.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/statistics.hpp"
 
@@ -144,9 +145,7 @@ Agreement agreement(const Points& expected, const Points& found, std::size_t mar
   return result;
 }
 
-std::filesystem::path default_golden_series() {
-  return std::filesystem::path(WT_SOURCE_DIR) / "tests/data/change_points/golden.json";
-}
+std::filesystem::path default_golden_series() { return data_path("tests/data/change_points/golden.json"); }
 
 HistorySelftest history_selftest(const std::filesystem::path& golden, const RecordedRuns& recorded,
                                  const HistorySelftestOptions& options) {

@@ -65,7 +65,7 @@ struct HistorySelftest {
   std::size_t recorded = 0, recorded_ours = 0, recorded_library = 0;  ///< H100 series, and those reported as changed
 };
 
-/// tests/data/change_points/golden.json in the source tree of the build.
+/// tests/data/change_points/golden.json of the data that belongs to this program.
 std::filesystem::path default_golden_series();
 /// Deterministic for a seed, on every machine. Throws Error{usage} for a file without golden series.
 HistorySelftest history_selftest(const std::filesystem::path& golden, const RecordedRuns& recorded,

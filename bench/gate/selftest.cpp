@@ -10,6 +10,7 @@
 #include "bench/gate/rank_tests.hpp"
 #include "bench/gate/sequential.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/installed.hpp"
 #include "configs/base/parsed.hpp"
 #include "configs/base/statistics.hpp"
 
@@ -121,9 +122,7 @@ Recall measure_recall(const RecordedRuns& recorded, const SelftestOptions& optio
 
 }  // namespace
 
-std::filesystem::path default_recorded_runs() {
-  return std::filesystem::path(WT_SOURCE_DIR) / "tests/data/liger_h100/speed_ms.csv";
-}
+std::filesystem::path default_recorded_runs() { return data_path("tests/data/liger_h100/speed_ms.csv"); }
 
 RecordedRuns read_recorded_runs(const std::filesystem::path& file) {
   std::ifstream in(file);

@@ -21,7 +21,7 @@ struct RecordedRuns {
 /// Reads CSV: "benchmark,<run>,<run>...", then a line per benchmark, in milliseconds. Throws Error{usage} with file,
 /// line and column for a line with missing values or a value that is not positive.
 RecordedRuns read_recorded_runs(const std::filesystem::path& file);
-/// tests/data/liger_h100/speed_ms.csv in the source tree of the build.
+/// tests/data/liger_h100/speed_ms.csv of the data that belongs to this program.
 std::filesystem::path default_recorded_runs();
 
 /// Simulated `gate run`s in blocks, on benchmarks drawn from all recorded ones.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "configs/base/error.hpp"
+#include "configs/base/installed.hpp"
 #include "configs/base/nearest.hpp"
 #include "configs/base/text.hpp"
 
@@ -13,7 +14,8 @@ namespace wt {
 
 std::filesystem::path configs_folder() {
   if (const char* folder = std::getenv("WINDTUNNEL_CONFIGS")) return folder;
-  return WT_CONFIGS_FOLDER;
+  static const std::filesystem::path own = data_path("configs");
+  return own;
 }
 
 std::vector<std::string> preset_names(const std::string& kind) {

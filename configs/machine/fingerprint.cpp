@@ -11,9 +11,9 @@
 #include <fstream>
 #include <set>
 
+#include "configs/base/installed.hpp"
 #include "configs/base/lists.hpp"
 #include "configs/base/lookup.hpp"
-#include "configs/base/process.hpp"
 
 namespace wt {
 namespace {
@@ -28,11 +28,6 @@ std::string proc_value(const char* file, const std::string& key) {
     return start == std::string::npos ? "" : line.substr(start);
   }
   return "";
-}
-
-std::string git_commit() {
-  return output_of(
-      {.words = {"git", "-C", WT_SOURCE_DIR, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"}});
 }
 
 int usable_cores() {
@@ -69,7 +64,7 @@ Fingerprint host_facts() {
 #else
   add("compiler", "gcc " __VERSION__);
 #endif
-  add("commit", git_commit());
+  add("commit", source_commit());
   add("date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))));
   return facts;
 }

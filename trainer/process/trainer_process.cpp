@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "configs/base/error.hpp"
+#include "configs/base/installed.hpp"
 #include "configs/base/process.hpp"
 
 namespace wt {
@@ -24,12 +25,11 @@ pid_t start(const std::vector<std::string>& arguments, const std::filesystem::pa
 
 std::filesystem::path trainer_program() {
   const char* chosen = std::getenv("WINDTUNNEL_TRAIN");
-  const std::filesystem::path program =
-      chosen ? std::filesystem::path(chosen)
-             : std::filesystem::read_symlink("/proc/self/exe").parent_path() / "windtunnel-train";
+  const std::filesystem::path program = chosen ? std::filesystem::path(chosen) : program_folder() / "windtunnel-train";
   if (!std::filesystem::exists(program))
     throw_usage(
-        "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup, which installs both and builds it",
+        "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup in a source tree, which installs "
+        "both and builds it, and name it by WINDTUNNEL_TRAIN where it lies elsewhere",
         program.string());
   return program;
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "configs/base/installed.hpp"
 #include "configs/base/lookup.hpp"
 #include "configs/machine/fingerprint.hpp"
 
@@ -31,7 +32,8 @@ std::string fact(const Fingerprint& facts, const std::string& key) { return valu
 
 std::string build(const Fingerprint& facts) {
   return fmt::format("{}, {}, {} trainer, {} CUDA", WT_BUILD_TYPE, fact(facts, "compiler"),
-                     WT_WITH_TRAINER ? "with" : "without", WT_WITH_CUDA ? "with" : "without");
+                     std::filesystem::exists(program_folder() / "windtunnel-train") ? "with" : "without",
+                     WT_WITH_CUDA ? "with" : "without");
 }
 
 }  // namespace
