@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/plan/explored.hpp"
 #include "planner/plan/plan.hpp"
 
 namespace wt {
@@ -41,6 +42,8 @@ struct IntervalRow {
 struct PlanDetails {
   Sensitivities sensitivities;
   std::vector<IntervalRow> intervals;  ///< the chosen one first
+  std::vector<ExploredRow> explored;   ///< options that were planned beside this one; empty: none
+  std::optional<double> within_s;      ///< the asked deadline
 };
 
 /// Searches again at each end of each input, which takes seconds.

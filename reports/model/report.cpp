@@ -26,6 +26,17 @@ void expect_length(std::size_t found, std::size_t allowed, const std::string& wh
 
 void check_table(const Table& table, const std::string& where) {
   for (const auto& row : table.rows) expect_length(row.size(), table.columns.size(), where, "cells in a row");
+  if (!table.explore) return;
+  const Explore& e = *table.explore;
+  std::vector<std::size_t> used{e.middle, e.low, e.high, e.paid, e.paid_high, e.words};
+  used.insert(used.end(), e.choices.begin(), e.choices.end());
+  for (const std::size_t column : used)
+    if (column >= table.columns.size())
+      throw_runtime("report: {}: found column {} to explore, allowed are those below {}; correct it", where, column,
+                    table.columns.size());
+  if (e.start >= table.rows.size())
+    throw_runtime("report: {}: found row {} to start at, allowed are those below {}; correct it", where, e.start,
+                  table.rows.size());
 }
 
 /// For floating bars, low and high are only drawn positions; `values` holds the numbers.

@@ -50,11 +50,24 @@ inline Column numeric(std::string name, std::string unit = {}) {
   return {std::move(name), std::move(unit), Align::right};
 }
 
+/// Controls of a page above a table: its reader picks a row by what `choices` hold, gives a price and a limit, and sees
+/// that row. The page multiplies and compares; it interpolates nothing. Numbers are indices of columns.
+struct Explore {
+  std::vector<std::size_t> choices = {};
+  std::size_t middle = 0, low = 0, high = 0;  ///< what the limit is for, with its interval; `high` is compared
+  std::size_t paid = 0, paid_high = 0;        ///< what the price is for
+  std::size_t words = 0;                      ///< shown as it is; of a row without numbers: why
+  std::size_t start = 0;                      ///< index of the row that is picked at first
+  std::string currency = {};
+  std::optional<double> price = {}, limit = {};  ///< at first
+};
+
 struct Table {
   std::string title = {};
   std::vector<Column> columns = {};
   std::vector<std::vector<Cell>> rows = {};  ///< each as long as `columns`
   std::string note = {};
+  std::optional<Explore> explore = {};
 };
 
 /// bar, grouped_bar and stacked_bar: values over labels, one bar a series; low and high are whiskers (not on stacked

@@ -95,8 +95,11 @@ json table_data(const Table& table) {
   return {{"columns", std::move(columns)}, {"rows", std::move(rows)}, {"note", table.note}, {"table_class", names}};
 }
 
-json item_data(const Table& item, const std::string&) {
-  return {{"item_class", item.rows.size() > 20 ? " long" : ""}, {"heading", item.title}, {"table", table_data(item)}};
+json item_data(const Table& item, const std::string& place) {
+  return {{"item_class", item.rows.size() > 20 ? " long" : ""},
+          {"heading", item.title},
+          {"explore", item.explore ? place : ""},
+          {"table", table_data(item)}};
 }
 
 json item_data(const Chart& item, const std::string& place) {
@@ -174,6 +177,7 @@ std::string html_report(const Report& report) {
                      {"css", assets::report_css},
                      {"chart_js", assets::chart_js},
                      {"chart_text_js", assets::chart_text_js},
+                     {"explore_js", assets::explore_js},
                      {"report_js", assets::report_js}};
   return mustache::mustache(std::string(assets::report_html)).render(template_data(page));
 }

@@ -35,12 +35,20 @@ static void to_json(json& out, const Series& series) {
   if (series.points) out["points"] = true;
   if (!series.spans.empty()) out["spans"] = series.spans;
 }
+static void to_json(json& out, const Explore& e) {
+  out = {{"choices", e.choices}, {"middle", e.middle}, {"low", e.low},
+         {"high", e.high},       {"paid", e.paid},     {"paid_high", e.paid_high},
+         {"words", e.words},     {"start", e.start},   {"currency", e.currency}};
+  if (e.price) out["price"] = *e.price;
+  if (e.limit) out["limit"] = *e.limit;
+}
 static void to_json(json& out, const Table& table) {
   out = {{"type", "table"},
          {"title", table.title},
          {"columns", table.columns},
          {"rows", table.rows},
          {"note", table.note}};
+  if (table.explore) out["explore"] = *table.explore;
 }
 static void to_json(json& out, const Chart& chart) {
   out = {{"type", "chart"},

@@ -41,9 +41,32 @@ Cell cell(const JsonReader& r) {
   return out;
 }
 
+std::size_t index_of(const JsonReader& r) {
+  if (r.integer() < 0) r.fail("a negative index", "0 and up");
+  return static_cast<std::size_t>(r.integer());
+}
+
+Explore explore(const JsonReader& r) {
+  r.allow_only(
+      {"choices", "middle", "low", "high", "paid", "paid_high", "words", "start", "currency", "price", "limit"});
+  Explore out{.middle = index_of(r.at("middle")),
+              .low = index_of(r.at("low")),
+              .high = index_of(r.at("high")),
+              .paid = index_of(r.at("paid")),
+              .paid_high = index_of(r.at("paid_high")),
+              .words = index_of(r.at("words")),
+              .start = index_of(r.at("start")),
+              .currency = r.at("currency").string()};
+  for (const JsonReader& choice : r.at("choices").elements()) out.choices.push_back(index_of(choice));
+  if (r.has("price")) out.price = r.at("price").finite();
+  if (r.has("limit")) out.limit = r.at("limit").finite();
+  return out;
+}
+
 Table table(const JsonReader& r) {
-  r.allow_only({"type", "title", "columns", "rows", "note"});
+  r.allow_only({"type", "title", "columns", "rows", "note", "explore"});
   Table out{r.at("title").string(), {}, {}, r.at("note").string()};
+  if (r.has("explore")) out.explore = explore(r.at("explore"));
   for (const JsonReader& column : r.at("columns").elements()) {
     column.allow_only({"name", "unit", "align"});
     out.columns.push_back({column.at("name").string(), column.at("unit").string(),

@@ -204,11 +204,8 @@ function lines(chart) {
       axis: 'x',
       grid: {display: false},
       title: {display: !!chart.label_axis, text: chart.label_axis, color: soft},
-      ticks: chart.named_x ? {
-        autoSkip: true,
-        maxRotation: 50,
-        callback: v => chart.labels[chart.x.indexOf(v)]
-      } : {callback: v => number.format(v)}
+      ticks: chart.named_x ? {autoSkip: true, maxRotation: 50, callback: v => chart.labels[chart.x.indexOf(v)]} :
+                             {callback: v => number.format(v)}
     };
   if (chart.named_x) config.options.scales.label.afterBuildTicks = axis => axis.ticks = chart.x.map(value => ({value}));
   const points = values => overX ? values.map((v, i) => ({x: chart.x[i], y: v})) : values;
@@ -221,7 +218,9 @@ function lines(chart) {
           borderColor: color,
           backgroundColor: color,
           borderWidth: 2,
-          pointRadius: series.points ? 2.5 : many ? 0 : 3,
+          pointRadius: series.points ? 2.5 :
+              many                   ? 0 :
+                                       3,
           showLine: !series.points,
           pointStyle: 'circle',
           tension: 0,
@@ -368,7 +367,8 @@ let failed = 0;
 document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
   const [section, item] = canvas.dataset.chart.split('/').map(Number);
   const chart = report.sections[section].items[item], box = canvas.parentElement;
-  // A folded section has no width yet. On a phone the legend has a line for each series, or nearly so, and labels break.
+  // A folded section has no width yet. On a phone the legend has a line for each series, or nearly so, and labels
+  // break.
   if ((box.offsetWidth || document.querySelector('main').offsetWidth) < 520) {
     const lines = Math.max(1, ...chart.labels.map(label => [broken(label, 16)].flat().length));
     const lying = chart.horizontal || ['waterfall', 'tornado', 'timeline'].includes(chart.kind);
@@ -384,6 +384,13 @@ document.querySelectorAll('canvas[data-chart]').forEach(canvas => {
     box.remove();
     item.querySelector('details').open = true;
   }
+});
+document.querySelectorAll('[data-explore]').forEach(box => {
+  const [section, item] = box.dataset.explore.split('/').map(Number);
+  explore(box, report.sections[section].items[item], (canvas, chart) => {
+    const drawn = new Chart(canvas, builders[chart.kind](chart));
+    return () => drawn.destroy();
+  });
 });
 document.documentElement.dataset.charts = charts.length + ' drawn, ' + failed + ' failed';
 // A folded section opens where a link leads into it, and on paper.

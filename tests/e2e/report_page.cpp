@@ -26,11 +26,12 @@ const std::string kCutOff =
     "table.scrollWidth > table.closest('.scroll').clientWidth + 1 && !table.closest('details')).length + "
     "(document.documentElement.scrollWidth > window.innerWidth ? 1 : 0);</script>";
 
-/// A data attribute of the root element, from the browser's DOM after the page's scripts ran.
-std::string from_page(const Report& report, const std::string& attribute, int width = 1200) {
+/// A data attribute of the root element, from the browser's DOM after the page's scripts and `script` ran.
+std::string from_page(const Report& report, const std::string& attribute, int width = 1200,
+                      const std::string& script = "") {
   const fs::path folder = fs::temp_directory_path() / ("wt_page_" + std::to_string(std::random_device{}()));
   fs::create_directories(folder);
-  std::ofstream(folder / "page.html") << html_report(report) << kCutOff;
+  std::ofstream(folder / "page.html") << html_report(report) << kCutOff << "<script>" << script << "</script>";
   const std::string command =
       "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --window-size=" + std::to_string(width) +
       ",2000 --user-data-dir=" + (folder / "profile").string() + " --dump-dom file://" +
@@ -127,4 +128,70 @@ TEST_CASE("a browser draws named positions, and charts of a folded section") {
   Report report;
   report.sections = {{.id = "s", .title = "S", .items = {chart}, .folded = true}};
   CHECK(drawn(report) == "1 drawn, 0 failed");
+}
+
+namespace {
+
+/// 16 and 32 GPUs with batches of 64 and 128 sequences; 32 GPUs with 128 have no plan.
+Report explored() {
+  const auto row = [](double gpus, double batch, double days, double low, double high, double hours) {
+    return std::vector<Cell>{gpus, batch, days, low, high, hours, 1.25 * hours, Cell("HSDP")};
+  };
+  Table table{.title = "Rows",
+              .columns = {numeric("GPUs"), numeric("batch"), numeric("finish", "days"), "low", "high", "hours",
+                          "hours, P95", "layout"},
+              .rows = {row(16, 64, 10, 8, 13, 4000),
+                       row(16, 128, 9, 7, 12, 3500),
+                       row(32, 64, 5.5, 4, 7, 4200),
+                       {32.0, 128.0, "-", "-", "-", "-", "-", Cell("does not fit", Status::bad)}},
+              .explore = Explore{.choices = {0, 1},
+                                 .middle = 2,
+                                 .low = 3,
+                                 .high = 4,
+                                 .paid = 5,
+                                 .paid_high = 6,
+                                 .words = 7,
+                                 .currency = "USD",
+                                 .limit = 7}};
+  Report report;
+  report.sections = {{.id = "s", .title = "S", .items = {std::move(table)}, .folded = true}};
+  return report;
+}
+
+/// What the page says after its reader has set these controls.
+std::string said_of(const std::string& set) {
+  return from_page(
+      explored(), "said", 1200,
+      "const set = (id, value) => { const input = document.getElementById('0/0-' + id); input.value = value; "
+      "input.dispatchEvent(new Event('input')); };" +
+          set +
+          "document.documentElement.dataset.said = document.querySelector('.result').textContent + ' ' + "
+          "document.querySelector('tr[aria-current]').rowIndex;");
+}
+
+}  // namespace
+
+TEST_CASE("a reader moves among rows, and sees the row's own numbers and no others") {
+  if (!has_program("chromium")) return;
+  CHECK_THAT(said_of(""), Catch::Contains("10 days; 8 to 13 in 90 %") && Catch::Contains("missed: 95 % of the runs") &&
+                              Catch::Contains("no price is given; 4,000 GPU-hours") && Catch::EndsWith("HSDP 1"));
+  CHECK_THAT(said_of("set('0', 1);"), Catch::Contains("5.5 days; 4 to 7 in 90 %") &&
+                                          Catch::Contains("met: 95 % of the runs take at most 7 days"));
+  CHECK_THAT(said_of("set('0', 1); set('1', 1);"), Catch::EndsWith("no plandoes not fit 4"));
+}
+
+TEST_CASE("a reader's price is multiplied with the row's hours, and the deadline compared") {
+  if (!has_program("chromium")) return;
+  CHECK_THAT(said_of("set('price', 2.5); set('limit', 13);"),
+             Catch::Contains("10,000 USD (P50; P95 12,500 USD)") && Catch::Contains("met"));
+  CHECK_THAT(said_of("set('limit', '');"), Catch::Contains("deadlinenone is given"));
+}
+
+TEST_CASE("every control is a labelled input, which the keyboard reaches") {
+  if (!has_program("chromium")) return;
+  CHECK(from_page(
+            explored(), "inputs", 1200,
+            "document.documentElement.dataset.inputs = [...document.querySelectorAll('.explore input')].map(input => "
+            "input.type + (input.labels.length === 1 && input.tabIndex === 0 ? '' : ' unreached')).join(', ');") ==
+        "range, range, number, number");
 }

@@ -174,3 +174,33 @@ TEST_CASE("a plan that no job can be run with says which inputs to check") {
   given.study.spare_nodes = 1628;
   CHECK(plan_doubts(given, plan).size() == 1);
 }
+
+TEST_CASE("the page starts at the plan's own row, also where others were planned") {
+  const Planned& p = planned();
+  const Table& own = item<Table>("explore", "Rows that were planned");
+  REQUIRE(own.rows.size() == 1);
+  CHECK(own.rows[0][own.explore->high].number == p.plan.cost.days.p95);
+  PlanDetails details = p.details;
+  details.explored = {{.cluster = "hgx-h100", .gpus = 8, .batch = 64, .misfit = "does not fit"},
+                      explored_row(p.inputs, p.plan)};
+  const Report report = plan_report(p.inputs, p.plan, details, p.document);
+  const Table& two = std::get<Table>(report.sections[1].items[0]);
+  CHECK(two.rows.size() == 2);
+  CHECK(two.explore->start == 1);
+  CHECK(two.rows[0].back().text == "does not fit");
+}
+
+TEST_CASE("hours that are paid include spare GPUs, which stand by as long as the run takes") {
+  const Planned& p = planned();
+  const ExploredRow row = explored_row(p.inputs, p.plan);
+  const double spares = p.plan.schedule.cadence.spares.value * 8, gpus = 16;
+  CHECK(row.paid_hours.p50 == Approx(row.days.p50 * 24 * (gpus + spares)));
+}
+
+TEST_CASE("rows around a study are whole nodes that divide the larger batch") {
+  StudySpec study;
+  study.gpus = 24, study.global_batch = 96, study.cluster.gpus_per_node = 8;
+  const StudyOptions around = options_around(study);
+  CHECK(around.gpus == std::vector<std::int64_t>{8, 16, 24, 32, 48});
+  CHECK(around.batches == std::vector<std::int64_t>{48, 96, 192});
+}

@@ -203,6 +203,17 @@ TEST_CASE("what is not finite is n/a for people and null for machines") {
   CHECK_FALSE(Cell(NAN).number);
 }
 
+TEST_CASE("controls above a table are part of the twin, and are read again") {
+  const Report report =
+      with(Table{.columns = {"GPUs", "days"},
+                 .rows = {{"16", "9"}, {"32", "5"}},
+                 .explore = Explore{.choices = {0}, .middle = 1, .start = 1, .price = 2.5, .limit = 7}});
+  const json twin = report_json(report);
+  CHECK(twin["sections"][0]["items"][0]["explore"]["limit"] == 7);
+  CHECK(report_json(report_from_json(twin, "twin")) == twin);
+  CHECK_THAT(html_report(report), Catch::Contains("data-explore=\"0/0\""));
+}
+
 TEST_CASE("bytes that are not UTF-8 do not stop a report") {
   Report report = with(Callout{Status::none, "bad \xff byte", ""});
   CHECK(json::parse(json_text(report_json(report)))["sections"][0]["items"][0]["title"] == "bad \xEF\xBF\xBD byte");
@@ -212,6 +223,10 @@ TEST_CASE("bytes that are not UTF-8 do not stop a report") {
 TEST_CASE("a report that does not hold together is refused, with the place") {
   CHECK_THROWS_WITH(check(with(Table{"t", {{"a", "", Align::left}}, {{"x", "y"}}, ""})),
                     Catch::Contains("one, table 't'") && Catch::Contains("2 cells"));
+  Table explored{.title = "t", .columns = {"a"}, .rows = {{"x"}}, .explore = Explore{.choices = {1}}};
+  CHECK_THROWS_WITH(check(with(explored)), Catch::Contains("column 1 to explore, allowed are those below 1"));
+  explored.explore = Explore{.start = 1};
+  CHECK_THROWS_WITH(check(with(explored)), Catch::Contains("row 1 to start at"));
   Chart chart;
   chart.title = "c";
   chart.labels = {"a", "b"};

@@ -10,6 +10,7 @@
 #include "planner/cli/parts/option_cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/plan/explore_table.hpp"
 
 namespace wt {
 
@@ -140,7 +141,7 @@ nlohmann::json decision_json(const Decision& d) {
   }
   nlohmann::json rows = nlohmann::json::array();
   for (const OptionWorth& w : d.next) rows.emplace_back(w)["times"] = w.times;
-  return {{"schema", "windtunnel.decision/1"},
+  return {{"schema", "windtunnel.options/1"},
           {"answer", d.sentence},
           {"options", options},
           {"chosen", d.chosen},
@@ -149,7 +150,7 @@ nlohmann::json decision_json(const Decision& d) {
           {"measure_next", {{"sentence", d.next_sentence}, {"unit", d.preferred_unit}, {"rows", rows}}}};
 }
 
-Report decision_report(const Decision& d) {
+Report decision_report(const Decision& d, std::optional<double> within_s) {
   Report report;
   const PlannedOption& o = d.options[d.chosen.value_or(*d.nearest)];
   report.title = fmt::format("{}: which GPUs, how many{}", o.inputs->study.name, d.batches ? ", and which batch" : "");
@@ -168,6 +169,8 @@ Report decision_report(const Decision& d) {
   section.items.emplace_back(cost_stack(costs));
   if (!d.next.empty()) section.items.emplace_back(option_worth_table(d));
   report.sections.push_back(std::move(section));
+  report.sections.push_back(
+      explore_section(explored_rows(d), d.chosen.value_or(*d.nearest), o.inputs->study.prices, within_s));
   report.provenance = provenance({{"study", o.inputs->study.name}, {"times", o.inputs->basis}});
   report.payload = decision_json(d);
   return report;

@@ -12,9 +12,10 @@ Table options_table(const Decision& decision);
 std::vector<std::string> misfits(const Decision& decision);
 /// Measurements that are worth taking before deciding; no rows where nothing would change the choice.
 Table option_worth_table(const Decision& decision);
-/// Schema "windtunnel.decision/1".
+/// Schema "windtunnel.options/1".
 nlohmann::json decision_json(const Decision& decision);
-/// The sentence, the options, and the Pareto front of days and GPU-hours.
-Report decision_report(const Decision& decision);
+/// The sentence, the options, the Pareto front of days and GPU-hours, and the options as rows to move among.
+/// `within_s`: the asked deadline.
+Report decision_report(const Decision& decision, std::optional<double> within_s = {});
 
 }  // namespace wt

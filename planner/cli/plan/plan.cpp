@@ -39,7 +39,7 @@ struct Options {
   std::vector<std::string> routing, clusters, set;
   GivenPrices prices;
   std::int64_t smaller = 0;
-  bool json = false, allow_assumed = false;
+  bool json = false, allow_assumed = false, explore = false;
 };
 
 /// Assignments of --set: keys that may list options, and others.
@@ -208,11 +208,13 @@ void decide_command(const Options& o, const std::string& study, const std::strin
       fmt::print("\n{}.\n", decision.next_sentence);
   }
   if (!o.output.empty()) {
-    std::vector<std::filesystem::path> files = write_report(decision_report(decision), o.output, "options");
+    std::vector<std::filesystem::path> files =
+        write_report(decision_report(decision, asked.within_s), o.output, "options");
     if (decision.chosen) {
       const PlannedOption& best = decision.options[*decision.chosen];
-      for (auto& file : write_plan(*best.inputs, *best.plan, plan_details(*best.inputs, *best.plan),
-                                   plan_json(*best.inputs, *best.plan), o.output))
+      PlanDetails details = plan_details(*best.inputs, *best.plan);
+      details.explored = explored_rows(decision), details.within_s = asked.within_s;
+      for (auto& file : write_plan(*best.inputs, *best.plan, details, plan_json(*best.inputs, *best.plan), o.output))
         files.push_back(std::move(file));
     }
     for (const auto& file : files) fmt::print(o.json ? stderr : stdout, "wrote {}\n", file.string());
@@ -220,7 +222,17 @@ void decide_command(const Options& o, const std::string& study, const std::strin
   if (!decision.chosen) set_status(static_cast<int>(Code::finding));
 }
 
+/// Plans around a study's own, for the page of its plan.
+std::vector<ExploredRow> explored_around(const StudySpec& study, const std::string& text, const std::string& origin,
+                                         const DecisionSpec& asked, bool allow_assumed,
+                                         const SearchProgress& progress) {
+  return explored_rows(decide(text, origin, {.options = options_around(study), .assignments = asked.assignments},
+                              allow_assumed, progress));
+}
+
 void plan_command(const Options& o) {
+  if (o.explore && o.output.empty())
+    throw_usage("--explore: found without -o, needs the folder of the page that shows the rows");
   if (o.smaller < 0) throw_usage("--smaller: found {}, needs a number of 0 or more", o.smaller);
   // A study without a name gets that of its file, and errors refer to that file.
   const std::string origin = o.study.empty() ? "--model " + o.model : find_config("studies", o.study).string();
@@ -229,6 +241,9 @@ void plan_command(const Options& o) {
   const DecisionSpec asked = asked_options(o, text, origin, settings.others);
   if (several(asked)) {
     if (o.smaller > 0) throw Error(Code::usage, "--smaller: found with several options, needs one plan");
+    if (o.explore)
+      throw Error(Code::usage,
+                  "--explore: found with several options or a deadline; their page has its rows without it");
     return decide_command(o, text, origin, asked);
   }
   const StudySpec study = assigned_study(set_options(text, asked.options, origin), origin, asked.assignments);
@@ -245,8 +260,13 @@ void plan_command(const Options& o) {
   std::vector<std::filesystem::path> files;
   nlohmann::json document;
   if (o.json || !o.output.empty()) document = plan_json(inputs, plan);
-  if (!o.output.empty())
-    files = write_plan(inputs, plan, plan_details(inputs, plan, bar.of_parts()), document, o.output);
+  if (!o.output.empty()) {
+    PlanDetails details = plan_details(inputs, plan, bar.of_parts());
+    if (o.explore)
+      details.explored = explored_around(inputs.study, set_options(text, asked.options, origin), origin, asked,
+                                         o.allow_assumed, bar.of_parts());
+    files = write_plan(inputs, plan, details, document, o.output);
+  }
   bar.finish();
   for (const std::string& why : unplanned) fmt::print(stderr, "{}\n", why);
   if (o.json)
@@ -292,6 +312,9 @@ void add_plan(CLI::App& app) {
   command.option("--smaller", o->smaller,
                  "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"
                  "takes these layouts, listed in plan.yaml, when it shrinks");
+  command.flag("--explore", o->explore,
+               "Also plan half to twice the GPUs and the batch, a quarter of an hour of plans: rows among which the\n"
+               "reader of the page moves");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
 }

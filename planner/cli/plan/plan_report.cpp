@@ -10,6 +10,7 @@
 #include "planner/cli/parts/cells.hpp"
 #include "planner/cli/parts/provenance.hpp"
 #include "planner/cli/plan/cost_report.hpp"
+#include "planner/cli/plan/explore_table.hpp"
 #include "planner/cli/plan/plan_sections.hpp"
 
 namespace wt {
@@ -67,6 +68,17 @@ Section evidence_section(const PlanInputs& inputs, const Plan& plan) {
   return s;
 }
 
+Section explored(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details) {
+  const ExploredRow own = explored_row(inputs, plan);
+  std::vector<ExploredRow> rows = details.explored;
+  const auto is_own = [&](const ExploredRow& row) {
+    return row.cluster == own.cluster && row.gpus == own.gpus && row.batch == own.batch;
+  };
+  auto at = std::ranges::find_if(rows, is_own);
+  if (at == rows.end()) at = rows.insert(at, own);
+  return explore_section(rows, static_cast<std::size_t>(at - rows.begin()), inputs.study.prices, details.within_s);
+}
+
 }  // namespace
 
 Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails& details, nlohmann::json document) {
@@ -75,10 +87,10 @@ Report plan_report(const PlanInputs& inputs, const Plan& plan, const PlanDetails
       .answer = plan_answer(inputs, plan),
       .answer_range = "Range: " + plan_range(plan) + ".",
       .status = plan.search.certificate.proved && plan_doubts(inputs, plan).empty() ? Status::good : Status::warn,
-      .sections = {first_page(inputs, plan, details), layout_section(inputs, plan), search_section(inputs, plan),
-                   robust_section(inputs, plan), step_section(inputs, plan), memory_section(inputs, plan),
-                   goodput_section(inputs, plan, details), policies_section(plan), cost_section(plan.cost),
-                   sensitivity_section(details), evidence_section(inputs, plan)},
+      .sections = {first_page(inputs, plan, details), explored(inputs, plan, details), layout_section(inputs, plan),
+                   search_section(inputs, plan), robust_section(inputs, plan), step_section(inputs, plan),
+                   memory_section(inputs, plan), goodput_section(inputs, plan, details), policies_section(plan),
+                   cost_section(plan.cost), sensitivity_section(details), evidence_section(inputs, plan)},
       .provenance = provenance(
           {{"configuration", fmt::format("study {}, hash {:016x}", inputs.study.name, hash_of(inputs.study.text))},
            {"seed", std::to_string(inputs.study.seed)},
