@@ -43,7 +43,7 @@ Errors errors(const json& from, const std::vector<std::string>& starts) {
 }
 
 void check_document(const json& d, const std::string& subject, std::size_t rows, const std::string& unit = "s") {
-  CHECK(d.at("schema") == "windtunnel/validation/1");
+  CHECK(d.at("schema") == "windtunnel.validation/1");
   CHECK(d.at("subject") == subject);
   REQUIRE(d.at("rows").size() == rows);
   std::size_t predicted = 0;

@@ -59,6 +59,7 @@ void pack(const PackWords& words) {
   bar.finish();
   if (words.json) {
     nlohmann::json document = r;
+    document["schema"] = "windtunnel.pack/1";
     document["folder"] = words.output;
     return fmt::print("{}\n", document.dump(1));
   }

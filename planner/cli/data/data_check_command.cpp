@@ -99,7 +99,8 @@ nlohmann::json check_document(const CheckedFolder& checked) {
   for (const auto& [length, samples] : r.lengths) lengths.push_back({{"length", length}, {"samples", samples}});
   for (std::size_t i = 0; i < r.shown.size(); ++i) shown.emplace_back(r.shown[i])["text"] = checked.texts[i];
   nlohmann::json out = r;
-  out.update({{"folder", checked.folder.string()},
+  out.update({{"schema", "windtunnel.data-check/1"},
+              {"folder", checked.folder.string()},
               {r.text ? "text_bytes" : "tokens", r.tokens},
               {"stored_bytes", r.stored},
               {"trained_tokens", r.trained},

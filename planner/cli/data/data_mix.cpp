@@ -25,7 +25,10 @@ static void to_json(nlohmann::json& out, const MixturePart& part) {
          {"epoch_dropped", part.epoch_dropped}, {"streams", part.streams}};
 }
 static void to_json(nlohmann::json& out, const Mixture& mixture) {
-  out = {{"parts", mixture.parts}, {"epochs_in_run", mixture.seen}, {"warnings", mixture.warnings}};
+  out = {{"schema", "windtunnel.mixture/1"},
+         {"parts", mixture.parts},
+         {"epochs_in_run", mixture.seen},
+         {"warnings", mixture.warnings}};
 }
 
 namespace {

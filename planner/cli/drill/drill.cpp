@@ -63,7 +63,10 @@ void simulate(const Options& o) {
   if (!o.json) return fmt::print("{}", text_table(simulated_recovery_table(simulated)));
   nlohmann::json out = nlohmann::json::array();
   for (const auto& [name, scenario] : simulated)
-    out.push_back({{"name", name}, {"recovery_s", total_recovery_s(scenario)}, {"strikes", to_json(scenario)}});
+    out.push_back({{"schema", "windtunnel.simulated-drill/1"},
+                   {"name", name},
+                   {"recovery_s", total_recovery_s(scenario)},
+                   {"strikes", to_json(scenario)}});
   fmt::print("{}\n", out.dump(1));
 }
 

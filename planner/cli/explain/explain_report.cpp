@@ -317,7 +317,8 @@ Report explain_report(const ExplainedJob& job) {
     changes.items.emplace_back(changes_table(job));
   report.sections.push_back(std::move(changes));
   report.sections.push_back({"next", "What to measure next", next(job), {}});
-  report.payload = {{"trainer", to_string(job.log.trainer)},
+  report.payload = {{"schema", "windtunnel.explanation/1"},
+                    {"trainer", to_string(job.log.trainer)},
                     {"measured", job.measured},
                     {"predicted_step_s", {{"value", r.step_s}, {"low", r.low_s}, {"high", r.high_s}}},
                     {"tokens_per_s_per_gpu", job.predicted.run.tokens_per_s_per_gpu(job.measured.step_s)},

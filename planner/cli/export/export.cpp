@@ -55,6 +55,7 @@ void export_plan(const Options& o) {
   fmt::print(stderr, "{}", model_lines(run.model));
   if (o.json) {
     nlohmann::json document = recipe;
+    document["schema"] = "windtunnel.export/1";
     document["target"] = o.target;
     return put_document(document.dump(2), o.output);
   }

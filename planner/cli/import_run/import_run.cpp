@@ -65,10 +65,10 @@ void import_job(const Options& o) {
   const std::string text = read_file(o.file, "a TOML, YAML or shell file of a trainer");
   const ImportedRun imported = import_run(text, o.file, source);
   if (o.json) {
-    const nlohmann::json document{{"format", to_string(imported.format)}, {"run", run_to_yaml(imported.run)},
-                                  {"layout", imported.run.layout.name()}, {"gpus", imported.run.layout.world()},
-                                  {"assumed", imported.assumed},        {"learning", imported.learning},
-                                  {"ignored", imported.ignored}};
+    const nlohmann::json document{{"schema", "windtunnel.import-run/1"}, {"format", to_string(imported.format)},
+                                  {"run", run_to_yaml(imported.run)},    {"layout", imported.run.layout.name()},
+                                  {"gpus", imported.run.layout.world()}, {"assumed", imported.assumed},
+                                  {"learning", imported.learning},       {"ignored", imported.ignored}};
     put_document(document.dump(2), o.output);
     return;
   }

@@ -138,7 +138,8 @@ Table surface_table(const BreakEvenSurface& surface) {
 }
 
 json policies_json(const PolicyTable& policies) {
-  return {{"traces", policies.traces},
+  return {{"schema", "windtunnel.policies/1"},
+          {"traces", policies.traces},
           {"ranked_by", policies.by_p10 ? "p10" : "median"},
           {"reference", policies.rows[policies.reference].policy},
           {"chosen", policies.rows[policies.chosen].policy},

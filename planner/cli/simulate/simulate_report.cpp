@@ -148,7 +148,8 @@ nlohmann::json payload(const SimulatedRun& step) {
   const MemoryUse fullest = fullest_memory(step);
   nlohmann::json out = r;
   const auto throughput = throughput_of(step);
-  out.update({{"mfu", throughput ? nlohmann::json(throughput->mfu()) : nlohmann::json()},
+  out.update({{"schema", "windtunnel.simulation/1"},
+              {"mfu", throughput ? nlohmann::json(throughput->mfu()) : nlohmann::json()},
               {"flops_per_token", step.run.flops_per_token()},
               {"parameters", step.run.model.total_parameters()},
               {"active_parameters", step.run.model.active_parameters()},

@@ -325,7 +325,7 @@ Table choice_table(const std::vector<Judged>& rows) {
 nlohmann::json validation_json(const Validation& v) {
   nlohmann::json apart = nlohmann::json::object();
   for (const JudgedApart& part : v.apart) apart[part.key] = figures_json(part.rows);
-  return {{"schema", "windtunnel/validation/1"},
+  return {{"schema", "windtunnel.validation/1"},
           {"subject", v.subject},
           {"file", v.file},
           {"method", v.method},
