@@ -136,7 +136,8 @@ Profile from_google_benchmark(const json& document, const std::string& origin, G
       continue;
     }
     const double unit_s = seconds_per(row.at("time_unit"));
-    const double real_s = row.at("real_time").non_negative() * unit_s, cpu_s = row.at("cpu_time").non_negative() * unit_s;
+    const double real_s = row.at("real_time").non_negative() * unit_s,
+                 cpu_s = row.at("cpu_time").non_negative() * unit_s;
     sample.samples = {clock == GoogleBenchmarkClock::cpu ? cpu_s : real_s};
     sample.counters["cpu_s"] = cpu_s;
     for (const auto& [key, value] : row.items())

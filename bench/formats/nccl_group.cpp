@@ -99,23 +99,27 @@ NcclGroup group_of(const NcclRun& run, const std::string& test, const NcclTestsO
 
   const auto found = ranks_by(ratio, test, out.ranks);
   const std::string betrayed =
-      found                      ? "is that of " + counted(*found, "rank")
-      : ratio.least > ratio.most ? "differs from row to row"
-                                 : fmt::format("({:.4g} to {:.4g}) is that of no number of ranks", ratio.least, ratio.most);
+      found ? "is that of " + counted(*found, "rank")
+      : ratio.least > ratio.most
+          ? "differs from row to row"
+          : fmt::format("({:.4g} to {:.4g}) is that of no number of ranks", ratio.least, ratio.most);
   // On one host it does not matter which of the ranks are a group.
   if (found && *found > 1 && out.groups == 1 && out.hosts == 1 && out.ranks % *found == 0) {
     out.groups = out.ranks / *found;
     out.members.resize(static_cast<std::size_t>(*found));
     return out;
   }
-  refuse_nccl(run.rows.front().where,
-              fmt::format("{} of {} ranks, but busbw / algbw {}",
-                          run.devices.empty() ? "--gpus" : out.groups > 1 ? "a group" : "a list", size, betrayed),
-              fmt::format("{:.4g}, as {} prints it for {}; {}", nccl_bus_factor(test, static_cast<double>(size)), test,
-                          size,
-                          found && *found == 1 ? kNcclOneRun
-                                               : "name the test with --test if its name is wrong, and keep the groups in "
-                                                 "the list of devices if the run was split (NCCL_TESTS_SPLIT)"));
+  refuse_nccl(
+      run.rows.front().where,
+      fmt::format("{} of {} ranks, but busbw / algbw {}",
+                  run.devices.empty() ? "--gpus"
+                  : out.groups > 1    ? "a group"
+                                      : "a list",
+                  size, betrayed),
+      fmt::format("{:.4g}, as {} prints it for {}; {}", nccl_bus_factor(test, static_cast<double>(size)), test, size,
+                  found && *found == 1 ? kNcclOneRun
+                                       : "name the test with --test if its name is wrong, and keep the groups in "
+                                         "the list of devices if the run was split (NCCL_TESTS_SPLIT)"));
 }
 
 }  // namespace wt

@@ -52,7 +52,8 @@ NcclSide read_side(const JsonReader& side, const std::string& where, bool& cpu_t
   const auto number = [](double value) { return PrintedNumber{value, kHalfDigit}; };
   const NcclSide out{number(positive(side.at(cpu_time ? "cpu_time" : "time"))), number(side.at("alg_bw").finite()),
                      number(side.at("bus_bw").finite())};
-  if (const nlohmann::json& wrong = side.at("nwrong").value(); !wrong.is_null()) check_nccl_results(wrong.dump(), where);
+  if (const nlohmann::json& wrong = side.at("nwrong").value(); !wrong.is_null())
+    check_nccl_results(wrong.dump(), where);
   return out;
 }
 
@@ -73,7 +74,8 @@ NcclRun nccl_run_of_json(const nlohmann::json& document, const std::string& orig
     const JsonReader& result = results[i];
     const std::string where = fmt::format("{}: /results/{}", origin, i);
     NcclRow row{.where = where, .bytes = count(result, "size", std::int64_t{1} << 50)};
-    if (run.tests.empty()) run.tests = nccl_test_names(text_at(result.value(), "experiment_name").substr(0, 64) + "_perf");
+    if (run.tests.empty())
+      run.tests = nccl_test_names(text_at(result.value(), "experiment_name").substr(0, 64) + "_perf");
     // The file of a test that was ended has a last row without its results.
     if (!result.has("in_place") || result.at("out_of_place").value().is_null()) {
       run.notes.insert(fmt::format("the row of {} bytes has no result and is left out", row.bytes));
@@ -85,7 +87,8 @@ NcclRun nccl_run_of_json(const nlohmann::json& document, const std::string& orig
     if (result.has("out_of_place_per_iter")) {
       const JsonReader iterations = result.at("out_of_place_per_iter");
       std::vector<JsonReader> times = iterations.at("times_us").elements();
-      times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(std::ssize(times), count(iterations, "skipped_iterations")));
+      times.erase(times.begin(),
+                  times.begin() + std::min<std::ptrdiff_t>(std::ssize(times), count(iterations, "skipped_iterations")));
       for (const JsonReader& time : times) row.each_us.push_back(positive(time));
     }
     run.rows.push_back(std::move(row));

@@ -15,9 +15,9 @@ namespace {
 
 /// The programs of nccl-tests, and this project's names of their collectives.
 const std::map<std::string, std::string> kPrograms{
-    {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"},    {"reduce_scatter", "reduce_scatter"},
-    {"alltoall", "all_to_all"},   {"alltoallv", "all_to_all_v"},   {"broadcast", "broadcast"},
-    {"reduce", "reduce"},         {"sendrecv", "send_recv"},       {"gather", "gather"},
+    {"all_reduce", "all_reduce"}, {"all_gather", "all_gather"},  {"reduce_scatter", "reduce_scatter"},
+    {"alltoall", "all_to_all"},   {"alltoallv", "all_to_all_v"}, {"broadcast", "broadcast"},
+    {"reduce", "reduce"},         {"sendrecv", "send_recv"},     {"gather", "gather"},
     {"scatter", "scatter"},       {"hypercube", "hypercube"}};
 
 std::string letters(const std::string& text) {
@@ -31,8 +31,8 @@ std::string letters(const std::string& text) {
 std::string program_of(const std::string& word) {
   std::string longest;
   for (const auto& [program, collective] : kPrograms) {
-    const bool ends = word.ends_with(program) &&
-                      (word.size() == program.size() || word[word.size() - program.size() - 1] == '_');
+    const bool ends =
+        word.ends_with(program) && (word.size() == program.size() || word[word.size() - program.size() - 1] == '_');
     if (ends && program.size() > longest.size()) longest = program;
   }
   return longest;

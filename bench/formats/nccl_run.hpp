@@ -32,8 +32,8 @@ struct NcclDevice {
 };
 
 struct NcclRun {
-  /// Tests by their names here (nccl_test_names): those of the lines that the test itself prints, else those of commands
-  /// before its table.
+  /// Tests by their names here (nccl_test_names): those of the lines that the test itself prints, else those of
+  /// commands before its table.
   std::set<std::string> tests = {};
   std::string nccl = {};  ///< version of the library; "" = not printed
   std::vector<NcclDevice> devices = {};
@@ -60,7 +60,8 @@ std::optional<PrintedNumber> printed_number(const std::string& word);
 void check_nccl_results(const std::string& wrong, const std::string& where);
 /// What is allowed where each process was a rank 0 of its own.
 inline constexpr const char* kNcclOneRun =
-    "ranks 0, 1, 2, ... of one run; each process ran a test of its own: build the tests with MPI=1, and start them with a "
+    "ranks 0, 1, 2, ... of one run; each process ran a test of its own: build the tests with MPI=1, and start them "
+    "with a "
     "launcher of the same MPI (srun --mpi=pmix)";
 /// "2.29.7" of 22907.
 std::string nccl_version(std::int64_t code);

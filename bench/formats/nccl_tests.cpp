@@ -60,9 +60,10 @@ class Merged {
       for (const NcclRow& row : run.rows) add(row, run.cpu_time);
     }
     if (coarse_ > 0)
-      out_.notes.insert(fmt::format("{} rows left out: their bandwidth, which gives the time where -C prints CPU time, has "
-                                    "too few digits",
-                                    coarse_));
+      out_.notes.insert(
+          fmt::format("{} rows left out: their bandwidth, which gives the time where -C prints CPU time, has "
+                      "too few digits",
+                      coarse_));
     if (out_.sizes.empty()) refuse_nccl(origin_, "no row whose time is known", "the tests' table without -C");
     for (auto& [bytes, size] : out_.sizes) size.in_place_s /= counts_.at(bytes);
     return std::move(out_);
@@ -108,7 +109,8 @@ class Merged {
     auto& [least, most] = known->second;
     least = std::min(least, out_s), most = std::max(most, out_s);
     if (row.bytes >= kLargeMessage && most > kApart * least)
-      refuse_nccl(row.where, fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", least * 1e6, most * 1e6, row.bytes),
+      refuse_nccl(row.where,
+                  fmt::format("runs of {:.3g} and {:.3g} us for {} bytes", least * 1e6, most * 1e6, row.bytes),
                   fmt::format("runs within a factor of {} of each other; import each on its own", kApart));
     NcclTests::Size& size = out_.sizes[row.bytes];
     if (row.each_us.empty()) size.out_of_place_s.push_back(out_s);
@@ -131,7 +133,8 @@ double NcclTests::bus_factor() const { return nccl_bus_factor(test, static_cast<
 
 double NcclTests::buffer_factor() const {
   const auto n = static_cast<double>(ranks());
-  return test == "hypercube" ? (n - 1) / n : 1;  // its bandwidth counts what a rank sends, its size what it has at the end
+  return test == "hypercube" ? (n - 1) / n
+                             : 1;  // its bandwidth counts what a rank sends, its size what it has at the end
 }
 
 std::int64_t NcclTests::nodes(std::int64_t nvlink_domain) const {

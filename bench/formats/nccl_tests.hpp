@@ -1,5 +1,5 @@
-// Reads measurements of NVIDIA's nccl-tests (all_reduce_perf and others, 2.9 and later) and of rccl-tests: the table that
-// they print, and the JSON of -J.
+// Reads measurements of NVIDIA's nccl-tests (all_reduce_perf and others, 2.9 and later) and of rccl-tests: the table
+// that they print, and the JSON of -J.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -44,10 +44,10 @@ struct NcclTests {
   double buffer_factor() const;
 };
 
-/// `bytes` is the tests' size column, which matches Collective::bytes: the full buffer of a gather or scatter, everything
-/// that a rank sends in an all-to-all. Words before a row (a launcher's rank labels) are ignored. Where a run reports
-/// CPU time (-C), times follow from the algorithm bandwidth. The ranks of the timed group are those of rank 0's group in
-/// the list of devices, if busbw / algbw is that of so many ranks; without a list those of the options.
+/// `bytes` is the tests' size column, which matches Collective::bytes: the full buffer of a gather or scatter,
+/// everything that a rank sends in an all-to-all. Words before a row (a launcher's rank labels) are ignored. Where a
+/// run reports CPU time (-C), times follow from the algorithm bandwidth. The ranks of the timed group are those of rank
+/// 0's group in the list of devices, if busbw / algbw is that of so many ranks; without a list those of the options.
 /// Throws Error{usage} as nccl_runs_of_text and nccl_run_of_json do, and for: no or two tests, no list of devices,
 /// a single rank, a group that is not that of busbw / algbw, runs that differ in ranks or hosts or by more than a
 /// factor of two, bandwidth that is not size / time.

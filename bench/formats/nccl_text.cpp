@@ -13,8 +13,8 @@
 namespace wt {
 namespace {
 
-const std::set<std::string> kTypes{"int8",   "uint8",    "int32",  "uint32", "int64",    "uint64",  "half",
-                                   "float",  "double",   "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
+const std::set<std::string> kTypes{"int8",  "uint8",  "int32",    "uint32", "int64",  "uint64",   "half",
+                                   "float", "double", "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"};
 constexpr std::size_t kLongestLine = 1024;  // longer than any line of the tests; std::regex recurses by character
 
 class NcclText {
@@ -87,7 +87,8 @@ class NcclText {
         run_.notes.insert("a test ended with an error: " + line.substr(0, 120));
         lists_ = headers_ = 0;
       }
-    if (says("Blocking Enabled")) run_.notes.insert("every iteration waited for its end (-z): times include the host's");
+    if (says("Blocking Enabled"))
+      run_.notes.insert("every iteration waited for its end (-z): times include the host's");
   }
 
   bool header(const std::string& line) {
@@ -96,7 +97,8 @@ class NcclText {
     ++headers_;
     run_.cpu_time = line.find("cputime") != std::string::npos;
     side_ = line.find("i_p99") != std::string::npos ? 8 : 4;
-    before_times_ = (line.find("redop") != std::string::npos ? 1U : 0U) + (line.find("root") != std::string::npos ? 1U : 0U);
+    before_times_ =
+        (line.find("redop") != std::string::npos ? 1U : 0U) + (line.find("root") != std::string::npos ? 1U : 0U);
     return true;
   }
 
@@ -116,8 +118,8 @@ class NcclText {
     return true;
   }
 
-  /// Columns: size count type [redop] [root], then out of place and in place: time algbw busbw #wrong, with -I also i_min
-  /// i_max i_p99 i_cv%; a date and a time with -S. Tests before 2.13 print redop and root where they have one.
+  /// Columns: size count type [redop] [root], then out of place and in place: time algbw busbw #wrong, with -I also
+  /// i_min i_max i_p99 i_cv%; a date and a time with -S. Tests before 2.13 print redop and root where they have one.
   bool row(const std::vector<std::string>& words) {
     std::size_t type = 2;
     while (type < words.size() && !kTypes.contains(words[type])) ++type;

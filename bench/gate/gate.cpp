@@ -290,8 +290,9 @@ Profile read_gate_input(const std::vector<std::filesystem::path>& files, GoogleB
   for (const auto& file : files) {
     const nlohmann::json document = read_json(file);
     if (clock != GoogleBenchmarkClock::real && !is_google_benchmark(document))
-      throw_usage("{}: found no JSON of Google Benchmark, needs it for --clock cpu; its times have a clock of their own",
-                  file.string());
+      throw_usage(
+          "{}: found no JSON of Google Benchmark, needs it for --clock cpu; its times have a clock of their own",
+          file.string());
     profiles.push_back(is_google_benchmark(document) ? from_google_benchmark(document, file.string(), clock)
                        : is_nvbench(document)        ? from_nvbench(document, file).profile
                                                      : profile_from_json(document, file.string()));

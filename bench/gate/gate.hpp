@@ -81,12 +81,12 @@ struct GateResult {
 };
 
 /// A benchmark is slower (faster) when its change is significant, worse (better) by more than relative_floor, and
-/// larger than absolute_floor_s. Significant means adjusted p < alpha, or full separation with enough samples. Where the
-/// 95 % interval of the ratio excludes changes beyond the floors in both directions, it is below the floor if it is
-/// significantly worse, else the same. Otherwise it is inconclusive. Incomparable: different unit or direction, numbers that only one side measured, a throttled device, or
-/// different fingerprints (then all benchmarks). Failed: the new profile reports an error; no finding if the base
-/// reports one, too. Measurements are matched by Measurement::name(). "Slower" means "worse": for tokens/s, a smaller
-/// number. Throws Error{usage} for options out of range.
+/// larger than absolute_floor_s. Significant means adjusted p < alpha, or full separation with enough samples. Where
+/// the 95 % interval of the ratio excludes changes beyond the floors in both directions, it is below the floor if it is
+/// significantly worse, else the same. Otherwise it is inconclusive. Incomparable: different unit or direction, numbers
+/// that only one side measured, a throttled device, or different fingerprints (then all benchmarks). Failed: the new
+/// profile reports an error; no finding if the base reports one, too. Measurements are matched by Measurement::name().
+/// "Slower" means "worse": for tokens/s, a smaller number. Throws Error{usage} for options out of range.
 GateResult compare(const Profile& base, const Profile& current, const GateOptions& options = {});
 
 /// How many times worse a row would be at `ratio` times the base: above 1 is worse, for either direction.

@@ -30,9 +30,8 @@ std::size_t fewest_samples(const GateResult& result) {
 }  // namespace
 
 std::string to_string(Verdict verdict) {
-  return word_for(verdict,
-                  std::array{"slower", "failed", "missing", "incomparable", "inconclusive", "slower, below the floor",
-                             "faster", "new", "same"});
+  return word_for(verdict, std::array{"slower", "failed", "missing", "incomparable", "inconclusive",
+                                      "slower, below the floor", "faster", "new", "same"});
 }
 
 std::size_t GateResult::count(Verdict verdict) const {
@@ -67,7 +66,7 @@ std::string GateResult::sentence() const {
   if (compared(*this) == 0 && failed == before)
     return fmt::format("Nothing was compared: {} benchmark{} failed on both sides.", failed, failed == 1 ? "" : "s");
   const std::size_t decided = compared(*this) - count(Verdict::inconclusive) - count(Verdict::incomparable);
-  std::string text = slower > 0      ? fmt::format("{} regression{}", slower, slower == 1 ? "" : "s")
+  std::string text = slower > 0    ? fmt::format("{} regression{}", slower, slower == 1 ? "" : "s")
                      : decided > 0 ? "No regression"
                                    : "Nothing could be decided";
   text += fmt::format(" in {} benchmark{} compared", compared(*this), compared(*this) == 1 ? "" : "s");
@@ -79,8 +78,8 @@ std::string GateResult::sentence() const {
   if (missing > 0) text += fmt::format(", {} missing{}", missing, options.allow_missing ? " (allowed)" : "");
   if (slower == 0 && decided == 0)
     if (const std::size_t fewest = fewest_samples(*this); fewest < options.min_samples)
-      text += fmt::format("; {} a side, at least {} are needed",
-                          counted(static_cast<std::int64_t>(fewest), "sample"), options.min_samples);
+      text += fmt::format("; {} a side, at least {} are needed", counted(static_cast<std::int64_t>(fewest), "sample"),
+                          options.min_samples);
   return text + ".";
 }
 

@@ -183,7 +183,9 @@ std::vector<NodeObservation> nodes_from_dcgm(const std::string& text, const std:
                                              const std::string& this_node) {
   std::vector<NodeObservation> out;
   for (const MetricSample& sample : read_exposition(text, origin)) {
-    if ((!sample.name.starts_with("DCGM_FI_") && !sample.name.starts_with("DCGM_EXP_XID")) || (!sample.labels.count("gpu") && !sample.labels.count("UUID"))) continue;
+    if ((!sample.name.starts_with("DCGM_FI_") && !sample.name.starts_with("DCGM_EXP_XID")) ||
+        (!sample.labels.count("gpu") && !sample.labels.count("UUID")))
+      continue;
     const std::string host = value_or(sample.labels, "Hostname"), name = host.empty() ? this_node : host;
     auto node = std::ranges::find_if(out, [&](const NodeObservation& n) { return n.name == name; });
     if (node == out.end()) {

@@ -248,7 +248,8 @@ void add_not_understood(const NodeObservation& node, std::vector<std::string>& m
   std::int64_t all = 0;
   for (const auto& [line, times] : node.not_understood) lines.emplace_back(times, line), all += times;
   std::ranges::stable_sort(lines, [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text = fmt::format("kernel log of {}: {} of NVIDIA's drivers not understood", node.name, counted(all, "line"));
+  std::string text =
+      fmt::format("kernel log of {}: {} of NVIDIA's drivers not understood", node.name, counted(all, "line"));
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
     text += fmt::format("{} '{}' ({}x)", i == 0 ? ":" : ",", lines[i].second, lines[i].first);
   missing.push_back(lines.size() > kShown ? text + " ..." : text);

@@ -104,10 +104,9 @@ NodeObservation node_from(const JsonReader& r) {
   if (r.has("xids"))
     for (const JsonReader& each : r.at("xids").elements()) {
       each.allow_only({"code", "pci_bus", "text", "nvswitch"});
-      out.xids.push_back({static_cast<int>(count(each.at("code"))),
-                          each.has("pci_bus") ? each.at("pci_bus").string() : "",
-                          each.has("text") ? each.at("text").string() : "",
-                          each.has("nvswitch") && each.at("nvswitch").boolean()});
+      out.xids.push_back(
+          {static_cast<int>(count(each.at("code"))), each.has("pci_bus") ? each.at("pci_bus").string() : "",
+           each.has("text") ? each.at("text").string() : "", each.has("nvswitch") && each.at("nvswitch").boolean()});
     }
   if (r.has("not_understood"))
     for (const auto& [line, times] : r.at("not_understood").items()) out.not_understood[line] = count(times);

@@ -63,7 +63,7 @@ struct NodeObservation {
   std::vector<NicObservation> nics;
   std::vector<XidEvent> xids;
   std::map<std::string, std::int64_t> not_understood = {};  ///< KernelLog::not_understood
-  std::vector<std::string> failures = {};  ///< what could not be measured, and why: "rank 3: ..."
+  std::vector<std::string> failures = {};                   ///< what could not be measured, and why: "rank 3: ..."
 };
 
 struct LinkObservation {

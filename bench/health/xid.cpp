@@ -95,12 +95,18 @@ Remedy recovery_action(const std::string& text) {
 /// Lines of the drivers that say nothing of a node's health: what they print when they are loaded, and the rest of an
 /// event.
 bool is_harmless(const std::string& line) {
-  static const std::array<const char*, 12> kWords = {"loading NVIDIA",        "Nvlink Core is being",
-                                                     "Probing device",        "open (major",
-                                                     "using MSI",             "GPU at PCI:",
-                                                     "GPU Board Serial",      "GPU serial number",
-                                                     "crash dump",            "(PCI ID:",
-                                                     "installed in this system", "fallen off the bus"};
+  static const std::array<const char*, 12> kWords = {"loading NVIDIA",
+                                                     "Nvlink Core is being",
+                                                     "Probing device",
+                                                     "open (major",
+                                                     "using MSI",
+                                                     "GPU at PCI:",
+                                                     "GPU Board Serial",
+                                                     "GPU serial number",
+                                                     "crash dump",
+                                                     "(PCI ID:",
+                                                     "installed in this system",
+                                                     "fallen off the bus"};
   return std::ranges::any_of(kWords, [&](const char* words) { return line.find(words) != std::string::npos; });
 }
 

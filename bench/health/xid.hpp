@@ -10,8 +10,8 @@ namespace wt {
 
 struct XidEvent {
   int code = 0;
-  std::string pci_bus;  ///< "0000:3b:00"; "" where the source lacks it (DCGM names the device instead)
-  std::string text;     ///< the driver's text after the number; "" from DCGM
+  std::string pci_bus;    ///< "0000:3b:00"; "" where the source lacks it (DCGM names the device instead)
+  std::string text;       ///< the driver's text after the number; "" from DCGM
   bool nvswitch = false;  ///< an SXid: of the NVSwitch at that bus id, not of a GPU
 };
 
@@ -24,9 +24,9 @@ struct KernelLog {
 
 /// Finds "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=python3, GPU has fallen off the bus." anywhere in a line, also in
 /// the old spelling "(0000:3b:00)". Two messages about a GPU that vanished before the driver could number it count as
-/// XID 79. "nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 20034, Fatal, Link 30 LTSSM Fault Up" is an SXid; the lines that the
-/// driver prints behind it (Severity, Data) belong to it. Other lines are no events, because a kernel log has no fixed
-/// format.
+/// XID 79. "nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 20034, Fatal, Link 30 LTSSM Fault Up" is an SXid; the lines that
+/// the driver prints behind it (Severity, Data) belong to it. Other lines are no events, because a kernel log has no
+/// fixed format.
 KernelLog read_kernel_log(const std::string& text);
 
 enum class Remedy {

@@ -33,9 +33,9 @@ const std::vector<RecipeRow> kAutomodelRows{
 
 /// torch gathers all rows and reduces what experts return (models/common/utils.py).
 const RecipeWords<Dispatcher> kAutomodelDispatchers{{"torch", Dispatcher::allgather},
-                                        {"deepep", Dispatcher::deepep},
-                                        {"hybridep", Dispatcher::hybridep},
-                                        {"uccl_ep", Dispatcher::uccl}};
+                                                    {"deepep", Dispatcher::deepep},
+                                                    {"hybridep", Dispatcher::hybridep},
+                                                    {"uccl_ep", Dispatcher::uccl}};
 
 /// Defaults of components/distributed/config.py, models/common/utils.py (where Transformer Engine is installed) and
 /// checkpoint/config.py.

@@ -104,8 +104,8 @@ void refuse_other_recipes(Settings& settings) {
   if (name != "TrainFinetuneRecipeForNextTokenPrediction" && name != "BenchmarkingRecipeForNextTokenPrediction")
     settings.fail(key,
                   "found {}, needs TrainFinetuneRecipeForNextTokenPrediction or "
-                    "BenchmarkingRecipeForNextTokenPrediction: language models that learn from text alone",
-                    name);
+                  "BenchmarkingRecipeForNextTokenPrediction: language models that learn from text alone",
+                  name);
 }
 
 void read_automodel_model(RecipeReading& reading) {
@@ -127,17 +127,14 @@ void read_automodel_formats(RecipeReading& reading) {
   // Weights have the checkpoint's type, which is bf16 (_transformers/auto_model.py), and PyTorch's AdamW state has that
   // of its weights.
   const std::string dtype = reading.in.text("model.dtype", reading.in.text("model.torch_dtype", "auto"));
-  if (dtype == "auto" || is_half(dtype))
-    run.precisions.master_weights = run.precisions.moments = NumberFormat::bf16;
+  if (dtype == "auto" || is_half(dtype)) run.precisions.master_weights = run.precisions.moments = NumberFormat::bf16;
   if (reading.in.boolean("optimizer.master_weights", false)) run.precisions.master_weights = NumberFormat::fp32;
   const std::string moments = reading.in.text("optimizer.exp_avg_dtype", "");
-  if (!moments.empty())
-    run.precisions.moments = is_half(moments) ? NumberFormat::bf16 : NumberFormat::fp32;
+  if (!moments.empty()) run.precisions.moments = is_half(moments) ? NumberFormat::bf16 : NumberFormat::fp32;
   reading.in.text("optimizer.exp_avg_sq_dtype", "");
   const bool megatron = lower(reading.in.text(std::string(kAutomodelLayout) + "strategy", "fsdp2")).starts_with("m");
-  run.pure_reduction =
-      megatron ? !reading.in.boolean(std::string(kAutomodelLayout) + "grad_reduce_in_fp32", false)
-               : is_half(reading.in.text(policy + "reduce_dtype", "float32"));
+  run.pure_reduction = megatron ? !reading.in.boolean(std::string(kAutomodelLayout) + "grad_reduce_in_fp32", false)
+                                : is_half(reading.in.text(policy + "reduce_dtype", "float32"));
 }
 
 }  // namespace wt

@@ -66,9 +66,11 @@ void check_patterns(const RecipeReading& reading, const std::vector<std::string>
     if (pattern.size() > kLongest || std::ranges::count(pattern, '*') > 4)
       reading.in.fail("peft.target_modules", "found a pattern of {} letters, needs one of at most {} with 4 stars",
                       pattern.size(), kLongest);
-    else if (const std::size_t at = pattern.find("layers."); at != std::string::npos && at + 7 < pattern.size() &&
+    else if (const std::size_t at = pattern.find("layers.");
+             at != std::string::npos && at + 7 < pattern.size() &&
              std::isdigit(static_cast<unsigned char>(pattern[at + 7])) != 0)
-      reading.in.fail("peft.target_modules", "found {}, which names single layers; needs names for all layers", pattern);
+      reading.in.fail("peft.target_modules", "found {}, which names single layers; needs names for all layers",
+                      pattern);
 }
 
 /// What other sections say and adapters are not simulated with.
@@ -102,7 +104,8 @@ void read_automodel_peft(RecipeReading& reading) {
   if (wanted.empty() && !all) wanted = {"*_proj"};
   check_patterns(reading, wanted);
   check_patterns(reading, excluded);
-  LoraSpec lora{.rank = reading.in.integer("peft.dim", 8, 1), .alpha = reading.in.number("peft.alpha", 32), .target_modules = {}};
+  LoraSpec lora{
+      .rank = reading.in.integer("peft.dim", 8, 1), .alpha = reading.in.number("peft.alpha", 32), .target_modules = {}};
   std::vector<std::string> left_out;
   std::int64_t missing = 0;
   for (const Linear& each : linear_layers(reading.run.model)) {
@@ -115,9 +118,10 @@ void read_automodel_peft(RecipeReading& reading) {
     }
   }
   if (lora.target_modules.empty())
-    reading.in.fail("peft.target_modules",
-                    "found none of attention's projections that adapters are simulated with; needs some, such as q_proj, "
-                    "in a model without latent attention and linear mixers");
+    reading.in.fail(
+        "peft.target_modules",
+        "found none of attention's projections that adapters are simulated with; needs some, such as q_proj, "
+        "in a model without latent attention and linear mixers");
   if (!left_out.empty())
     reading.assume("peft.target_modules: adapters of {} are left out: {:.1f} M trained weights, {:.1f} GiB of state",
                    fmt::join(left_out, ", "), static_cast<double>(missing) / 1e6,

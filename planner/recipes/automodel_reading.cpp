@@ -153,14 +153,15 @@ void read_automodel_length(RecipeReading& reading) {
 void read_automodel_training(RecipeReading& reading) {
   RunSpec& run = reading.run;
   const std::int64_t local = reading.in.integer("step_scheduler.local_batch_size", 1, 1);
-  run.layout.microbatch =
-      run.layout.pipeline > 1 ? reading.in.integer(std::string(kAutomodelLayout) + "pipeline.pp_microbatch_size", 1, 1) : local;
+  run.layout.microbatch = run.layout.pipeline > 1
+                              ? reading.in.integer(std::string(kAutomodelLayout) + "pipeline.pp_microbatch_size", 1, 1)
+                              : local;
   run.global_batch = reading.in.integer("step_scheduler.global_batch_size", 32, 1);
   if (const std::int64_t once = local * run.layout.data_ranks(); run.global_batch % once != 0)
     reading.in.fail("step_scheduler.global_batch_size", "found {}, needs a multiple of local_batch_size x dp_size = {}",
                     run.global_batch, once);
-  for (const char* key : {"packed_sequence.packed_sequence_size", "dataset.seq_len", "dataset.seq_length",
-                          "dataset.max_length"})
+  for (const char* key :
+       {"packed_sequence.packed_sequence_size", "dataset.seq_len", "dataset.seq_length", "dataset.max_length"})
     if (const std::int64_t seq = reading.in.integer(key, 0, 0); run.seq == 0) run.seq = seq;
   read_automodel_length(reading);
   const Settings::Value betas = reading.in.value("optimizer.betas");
@@ -173,7 +174,8 @@ void read_automodel_training(RecipeReading& reading) {
   else if (decay != "cosine")
     reading.learning.push_back(fmt::format("lr_scheduler.lr_decay_style: found {}, taken as cosine", decay));
   const std::string optimizer = reading.in.text("optimizer._target_", "torch.optim.AdamW");
-  if (!optimizer.ends_with("AdamW") && !optimizer.ends_with("FusedAdam")) reading.assume("optimizer._target_: found {}, taken as AdamW", optimizer);
+  if (!optimizer.ends_with("AdamW") && !optimizer.ends_with("FusedAdam"))
+    reading.assume("optimizer._target_: found {}, taken as AdamW", optimizer);
   run.save = reading.in.boolean("checkpoint.enabled", true);
   const std::int64_t interval = reading.in.integer("step_scheduler.ckpt_every_steps", 100, 1);
   const std::int64_t epochs = reading.in.integer("step_scheduler.num_epochs", 10, 0);

@@ -54,8 +54,8 @@ const std::vector<Signature> kFiles{
     {"PyTorch Lightning", {}, {"trainer.accelerator", "trainer.max_epochs", "trainer.strategy", "seed_everything"}},
     {"MaxText",
      {},
-     {"base_emb_dim", "ici_fsdp_parallelism", "dcn_data_parallelism", "base_num_decoder_layers", "ici_tensor_parallelism",
-      "per_device_batch_size"}},
+     {"base_emb_dim", "ici_fsdp_parallelism", "dcn_data_parallelism", "base_num_decoder_layers",
+      "ici_tensor_parallelism", "per_device_batch_size"}},
     {"torchtune", {}, {"*._component_"}},
     {"nanotron", {"parallelism."}, {"tokens.", "model.model_config.", "parallelism.dp", "data_stages"}},
     {"picotron", {"distributed."}, {"distributed.pp_engine", "distributed.use_cpu", "training.micro_batch_size"}},
@@ -69,7 +69,9 @@ const std::vector<Signature> kFiles{
     {"Ludwig", {"input_features"}},
     {"fairseq", {"task."}, {"distributed_training.", "criterion.", "criterion"}},
     {"DeepSpeed-Chat", {"actor_zero_stage"}},
-    {"a job of vLLM or SGLang, which serve models", {}, {"gpu_memory_utilization", "max_num_seqs", "mem_fraction_static"}},
+    {"a job of vLLM or SGLang, which serve models",
+     {},
+     {"gpu_memory_utilization", "max_num_seqs", "mem_fraction_static"}},
     {"the evaluation harness lm-eval", {"task", "output_type"}},
     {"an evaluation of LLM Foundry, which trains nothing", {"models", "max_seq_len"}},
     {"a job of MosaicML's platform, whose map `parameters` is a recipe of LLM Foundry", {"parameters.", "command"}},
@@ -114,7 +116,8 @@ const std::vector<Mark> kCommands{
     {"DeepSpeed, which leaves the model to a script", {" deepspeed "}}};
 
 const std::vector<Mark> kPrograms{
-    {"a configuration of torchtitan 0.3 or later in Python; give its command line, such as ./run_train.sh --module llama3 "
+    {"a configuration of torchtitan 0.3 or later in Python; give its command line, such as ./run_train.sh --module "
+     "llama3 "
      "--config llama3_8b, in a shell file",
      {"Trainer.Config(", "torchtitan.config", "torchtitan.trainer", "torchtitan.models"}},
     {"a recipe of Megatron-Bridge in Python; give its command line with --recipe, or a YAML file of its overrides",

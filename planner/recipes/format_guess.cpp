@@ -30,8 +30,8 @@ constexpr std::array kMegatronFlags{"num-layers",
                                     "use-distributed-optimizer"};
 constexpr std::array kBridgeKeys{"model.tensor_model_parallel_size", "model.pipeline_model_parallel_size",
                                  "train.micro_batch_size", "train.global_batch_size", "ddp.use_distributed_optimizer"};
-constexpr std::array kRunKeys{"run_name", "model", "max_duration", "max_seq_len", "global_train_batch_size",
-                              "device_train_microbatch_size"};
+constexpr std::array kRunKeys{
+    "run_name", "model", "max_duration", "max_seq_len", "global_train_batch_size", "device_train_microbatch_size"};
 constexpr std::array kTitanSections{"model", "training", "parallelism", "job", "optimizer", "activation_checkpoint"};
 
 template <typename Keys>
@@ -49,10 +49,9 @@ RecipeFormat format_of_shell(const std::string& text, const std::string& origin,
   if (settings.has("recipe") || has_any(settings, kBridgeKeys)) return RecipeFormat::megatron_bridge;
   if (has_any(settings, kMegatronFlags)) return RecipeFormat::megatron_core;
   const std::string foreign = foreign_command(settings, text);
-  const bool overrides = std::ranges::any_of(
-      settings.entries(), [](const auto& entry) {
-        return entry.key.find('.') != std::string::npos && !entry.key.starts_with("launch.");
-      });
+  const bool overrides = std::ranges::any_of(settings.entries(), [](const auto& entry) {
+    return entry.key.find('.') != std::string::npos && !entry.key.starts_with("launch.");
+  });
   if (foreign.empty() && overrides) return RecipeFormat::megatron_bridge;
   refuse_foreign(origin, foreign);
 }
@@ -86,7 +85,7 @@ RecipeFormat format_of_toml(const std::string& text, const std::string& origin) 
   const bool titan = std::ranges::any_of(kTitanSections, [&](const char* one) { return settings.has_under(one); });
   if (titan || settings.entries().empty()) return RecipeFormat::torchtitan;
   refuse_foreign(origin, settings.has_under("project") || settings.has_under("build-system") ? "a Python package"
-                                                                                            : foreign_file(settings));
+                                                                                             : foreign_file(settings));
 }
 
 /// What the lines of a text look like, if its file name does not tell the format.
@@ -117,8 +116,8 @@ RecipeFormat guessed_format(const std::string& text, const std::string& origin, 
   const LooksLike looks = looks_of(text);
   if (ending == ".py") refuse_foreign(origin, foreign_program(text));
   if (ending == ".toml" || (ending.empty() && looks.section)) return format_of_toml(text, origin);
-  const bool yaml = ending == ".yaml" || ending == ".yml" || ending == ".json" ||
-                    (ending != ".sh" && looks.key && !looks.flag);
+  const bool yaml =
+      ending == ".yaml" || ending == ".yml" || ending == ".json" || (ending != ".sh" && looks.key && !looks.flag);
   return yaml ? format_of_yaml(text, origin) : format_of_shell(text, origin, source);
 }
 

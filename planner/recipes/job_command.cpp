@@ -86,7 +86,8 @@ Settings::Value list_of(const std::string& words) {
 }  // namespace
 
 bool is_titan_command(const std::string& text) {
-  for (const char* mark : {"run_train.sh", "torchtitan.train", "torchtitan/train.py", "--job.config_file", "--job.config-file"})
+  for (const char* mark :
+       {"run_train.sh", "torchtitan.train", "torchtitan/train.py", "--job.config_file", "--job.config-file"})
     if (text.find(mark) != std::string::npos) return true;
   return false;
 }
@@ -114,7 +115,8 @@ JobCommand job_command(const std::string& text, const std::string& origin, const
   }
   for (const std::string* name : {&out.file, &out.module, &out.config})
     if (name->find('$') != std::string::npos)
-      throw_usage("{}: found {}, which the script does not set, needs the job's name; give --env NAME=VALUE", origin, *name);
+      throw_usage("{}: found {}, which the script does not set, needs the job's name; give --env NAME=VALUE", origin,
+                  *name);
   out.gpus = out.flags.integer("launch.gpus", count_of(variable(words, "NGPU", source)));
   if (out.gpus == 0) out.gpus = count_of(value_of(words, {"--nproc-per-node", "--nproc_per_node"}));
   return out;
@@ -138,7 +140,7 @@ void put_overrides(const JobCommand& command, Settings& job) {
     const std::size_t last = key.rfind('.') + 1;
     const bool negated = key.substr(last).starts_with("no_") && entry.value == true;
     if (negated) key.erase(last, 3);
-    job.put(key, negated                                    ? Settings::Value(false)
+    job.put(key, negated                                   ? Settings::Value(false)
                  : is_list(key) && entry.value.is_string() ? list_of(entry.value.get<std::string>())
                                                            : entry.value);
   }

@@ -81,7 +81,8 @@ const KnownWords::Word* KnownWords::find(const std::string& key) const {
 void KnownWords::refuse_unknown(const Settings& settings, const std::string& word) const {
   const std::string key = shortened(word);  // a distance takes the product of the lengths
   if (const auto other = others_.find(key); other != others_.end())
-    settings.fail(key, "found a word of {}, needs one of {}; remove it, or write what it means in the words of the latter",
+    settings.fail(key,
+                  "found a word of {}, needs one of {}; remove it, or write what it means in the words of the latter",
                   other->second, version_);
   settings.fail(key, "found a word that {} does not have{}, needs one of its own; correct or remove it", version_,
                 did_you_mean(key, names_));
@@ -116,7 +117,9 @@ void KnownWords::check_optional(const Settings& settings) const {
       const Word* word = find(key);
       if (word == nullptr) refuse_unknown(settings, key);
       if (word->verdict != WordVerdict::ignored && word->verdict != WordVerdict::learning)
-        settings.fail(key, "found it only if {}, which is not known; give --env NAME=VALUE for what it asks, or run the script's own words with --evaluate",
+        settings.fail(key,
+                      "found it only if {}, which is not known; give --env NAME=VALUE for what it asks, or run the "
+                      "script's own words with --evaluate",
                       condition);
     }
   }

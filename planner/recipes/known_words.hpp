@@ -1,5 +1,5 @@
-// The words that another trainer's format has, each with what a run of ours makes of it. configs/words/FORMAT.json holds
-// them: the script of the format in planner/recipes/words reads the names out of the framework's own parser.
+// The words that another trainer's format has, each with what a run of ours makes of it. configs/words/FORMAT.json
+// holds them: the script of the format in planner/recipes/words reads the names out of the framework's own parser.
 #pragma once
 #include <map>
 #include <string>
@@ -20,10 +20,10 @@ enum class WordVerdict {
 
 /// A file of words is a map with `version`, `words` and `others`. `words` has an entry by key:
 ///   "fp8-margin": {"is": "learning", "usual": 0, "takes": "words", "choices": [...], "why": "...", "release": "..."}
-/// `is` is a verdict. All others are optional: `usual` is the value that changes nothing, `takes` says how many values a
-/// flag has ("nothing", "one", "words"), `choices` are the values that the parser takes, `release` is another one than
-/// `version` that has the word. A key "optimizer.*" stands for all below it, except in sections below it that list their
-/// words. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
+/// `is` is a verdict. All others are optional: `usual` is the value that changes nothing, `takes` says how many values
+/// a flag has ("nothing", "one", "words"), `choices` are the values that the parser takes, `release` is another one
+/// than `version` that has the word. A key "optimizer.*" stands for all below it, except in sections below it that list
+/// their words. `others` names the owner of words that forks of the framework have: {"moe-num-experts": "MegaBlocks"}.
 class KnownWords {
  public:
   struct Word {

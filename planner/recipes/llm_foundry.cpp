@@ -23,8 +23,8 @@ const std::string kFsdp = "fsdp_config.";
 
 /// Defaults of composer/utils/parallelism.py.
 const std::vector<RecipeSwitch> kFoundrySwitches{
-    {"fsdp_config.backward_prefetch", "BACKWARD_PRE", "BACKWARD_POST", "a layer's weights are gathered during the one before",
-     +[](const RunSpec& r) { return r.layout.shard > 1; }},
+    {"fsdp_config.backward_prefetch", "BACKWARD_PRE", "BACKWARD_POST",
+     "a layer's weights are gathered during the one before", +[](const RunSpec& r) { return r.layout.shard > 1; }},
     {"fsdp_config.forward_prefetch", true, false, "a layer's weights are gathered during the one before",
      +[](const RunSpec& r) { return r.layout.shard > 1; }}};
 

@@ -123,7 +123,8 @@ void read_core(RecipeReading& reading) {
   if (reading.model) {
     reading.run.model = *reading.model;
     need_same_shape(reading, keys);
-    for (const char* said : {"vocab_size", "padded_vocab_size", "make_vocab_size_divisible_by", "tokenizer_type", "tokenizer_model"})
+    for (const char* said :
+         {"vocab_size", "padded_vocab_size", "make_vocab_size_divisible_by", "tokenizer_type", "tokenizer_model"})
       keys.value(said);
   } else {
     read_megatron_model(reading, keys, megatron_default_model());
@@ -139,7 +140,8 @@ void read_core(RecipeReading& reading) {
 }
 
 Settings parse_core(const std::string& text, const std::string& origin, const RecipeSource& source) {
-  const bool sections = text.find("MODEL_ARGS:") != std::string::npos || text.find("language_model:") != std::string::npos;
+  const bool sections =
+      text.find("MODEL_ARGS:") != std::string::npos || text.find("language_model:") != std::string::npos;
   if (!sections) return settings_from_shell(text, origin, source);
   const Settings file = settings_from_yaml(text, origin);
   return is_megatron_yaml(file) ? megatron_from_yaml(file, source) : settings_from_shell(text, origin, source);

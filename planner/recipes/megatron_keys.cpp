@@ -112,9 +112,10 @@ std::int64_t launched_world(RecipeReading& reading) {
   const std::string fallback = reading.in.text("launch.fallback", ""), asks = reading.in.text("launch.asks", "");
   if (reading.gpus > 0 && (said == 0 || !fallback.empty())) return reading.gpus;
   if (said == 0 && !asks.empty())
-    throw_usage("{}: found {} nodes or GPUs, which the script leaves to its environment; needs the number of GPUs; "
-                "give --gpus N",
-                reading.in.origin(), asks);
+    throw_usage(
+        "{}: found {} nodes or GPUs, which the script leaves to its environment; needs the number of GPUs; "
+        "give --gpus N",
+        reading.in.origin(), asks);
   if (!fallback.empty())
     reading.assume("{}: set by nobody; the launcher's {} GPUs are the script's fallback; --gpus N changes it", fallback,
                    said);

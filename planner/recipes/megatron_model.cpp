@@ -239,10 +239,10 @@ void read_activation(RecipeReading& reading, MegatronKeys& keys) {
       keys.value(said);
   } else if (keys.flags()) {
     const bool quick = keys.flag("quick_geglu", false);
-    m.activation = keys.flag("swiglu", false)         ? Activation::swiglu
-                   : quick                            ? Activation::geglu
+    m.activation = keys.flag("swiglu", false)        ? Activation::swiglu
+                   : quick                           ? Activation::geglu
                    : keys.flag("openai_gelu", false) ? Activation::gelu_tanh
-                                                      : Activation::gelu;
+                                                     : Activation::gelu;
     if (quick) reading.assume("quick-geglu: found true, taken as GEGLU, which takes the same products");
     if (keys.flag("squared_relu", false))
       reading.assume("squared-relu: found true, taken as GELU, which takes the same products");
@@ -340,8 +340,9 @@ void need_same_shape(RecipeReading& reading, MegatronKeys keys) {
   const auto same = [&](const char* field, std::int64_t has) {
     const std::int64_t said = keys.integer(field, has);
     if (keys.has(field) && said != has)
-      keys.fail(field, "found {}, and {} in the --model {}; needs one shape; leave --model out, and give what is missing "
-                       "with --vocab or --seq-len",
+      keys.fail(field,
+                "found {}, and {} in the --model {}; needs one shape; leave --model out, and give what is missing "
+                "with --vocab or --seq-len",
                 said, has, m.name);
   };
   same("num_layers", m.layers);
@@ -350,7 +351,8 @@ void need_same_shape(RecipeReading& reading, MegatronKeys keys) {
   if (keys.has("num_query_groups") && !m.attention.mla.on()) same("num_query_groups", m.kv_heads);
   const bool whole = keys.flags() && keys.has("num_layers");  // flags that leave experts out have none
   if (whole && !keys.has("num_moe_experts") && m.experts > 0)
-    keys.fail("num_moe_experts", "found none, and {} in the --model {}; needs one shape; leave --model out", m.experts, m.name);
+    keys.fail("num_moe_experts", "found none, and {} in the --model {}; needs one shape; leave --model out", m.experts,
+              m.name);
   same("num_moe_experts", m.experts);
   if (m.experts > 0) {
     same("moe_router_topk", m.top_k);

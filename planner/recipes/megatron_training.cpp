@@ -57,7 +57,8 @@ void read_decay(RecipeReading& reading, MegatronKeys& keys) {
   run.optimizer.schedule = kind.value_or(ScheduleKind::cosine);
   if (!kind) reading.learning.push_back(fmt::format("{}: found {}, taken as cosine", keys.key("lr_decay_style"), word));
   std::int64_t steps = keys.integer("lr_decay_iters", run.steps);
-  if (keys.flags() && reading.in.has("lr-decay-samples")) steps = reading.in.integer("lr-decay-samples", 0) / run.global_batch;
+  if (keys.flags() && reading.in.has("lr-decay-samples"))
+    steps = reading.in.integer("lr-decay-samples", 0) / run.global_batch;
   if (steps != run.steps && run.optimizer.schedule != ScheduleKind::constant)
     run.optimizer.schedule_steps = static_cast<double>(steps);
 }

@@ -15,10 +15,11 @@ struct KnownTokenizer {
 };
 /// len(tokenizer) of repositories on Hugging Face, the first part that a name has; config.json often says more.
 const std::vector<KnownTokenizer> kTokenizers{
-    {"llama-4", 201135},   {"llama-3", 128256},    {"llama3", 128256},      {"llama-2", 32000},      {"llama2", 32000},
-    {"mixtral-8x7b", 32000}, {"mistral-7b-v0.1", 32000}, {"mistral-7b-v0.3", 32768}, {"mixtral-8x22b", 32768},
-    {"qwen3", 151669},     {"qwen2.5", 151665},    {"deepseek-v3", 128815}, {"gpt-oss", 200019},     {"gpt2", 50257},
-    {"gpt-neo", 50257},    {"olmoe", 50280},       {"olmo-2", 100278},      {"dbrx", 100280}};
+    {"llama-4", 201135},      {"llama-3", 128256},     {"llama3", 128256},         {"llama-2", 32000},
+    {"llama2", 32000},        {"mixtral-8x7b", 32000}, {"mistral-7b-v0.1", 32000}, {"mistral-7b-v0.3", 32768},
+    {"mixtral-8x22b", 32768}, {"qwen3", 151669},       {"qwen2.5", 151665},        {"deepseek-v3", 128815},
+    {"gpt-oss", 200019},      {"gpt2", 50257},         {"gpt-neo", 50257},         {"olmoe", 50280},
+    {"olmo-2", 100278},       {"dbrx", 100280}};
 
 /// 0: not known by name.
 std::int64_t known_tokenizer(const std::string& type, const std::string& model) {
@@ -62,7 +63,9 @@ std::int64_t megatron_vocabulary(RecipeReading& reading, MegatronKeys keys) {
     }
   if (size == 0)
     keys.fail("vocab_size", "found none, needs the vocabulary's size, which {} says; give --vocab N",
-              type.empty() ? "the tokenizer" : model.empty() ? type : model);
+              type.empty()    ? "the tokenizer"
+              : model.empty() ? type
+                              : model);
   const std::int64_t multiple =
       keys.integer("make_vocab_size_divisible_by", 128, 1) * keys.integer("tensor_model_parallel_size", 1, 1);
   constexpr std::int64_t kMost = std::int64_t{1} << 40;

@@ -19,8 +19,10 @@ std::string with_variables(const std::string& text, const std::map<std::string, 
     if (end == std::string::npos) return made + text.substr(at);
     const std::string name = text.substr(begin + 2, end - begin - 2);
     const auto found = variables.find(name);
-    made += text.substr(at, begin - at) + (found == variables.end() ? text.substr(begin, end + 1 - begin) : found->second);
-    if (found == variables.end()) out.hint(key, fmt::format("the file does not say {}; give --env {}=VALUE", name, name));
+    made +=
+        text.substr(at, begin - at) + (found == variables.end() ? text.substr(begin, end + 1 - begin) : found->second);
+    if (found == variables.end())
+      out.hint(key, fmt::format("the file does not say {}; give --env {}=VALUE", name, name));
     at = end + 1;
   }
   return made;
@@ -41,7 +43,8 @@ Settings::Value flag_value(const std::string& text) {
 }  // namespace
 
 bool is_megatron_yaml(const Settings& settings) {
-  return settings.has_under("MODEL_ARGS") || (settings.has_under("language_model") && settings.has_under("model_parallel"));
+  return settings.has_under("MODEL_ARGS") ||
+         (settings.has_under("language_model") && settings.has_under("model_parallel"));
 }
 
 Settings megatron_from_yaml(const Settings& file, const RecipeSource& source) {
@@ -57,8 +60,9 @@ Settings megatron_from_yaml(const Settings& file, const RecipeSource& source) {
     std::ranges::replace(name, '_', '-');
     if (value.is_null()) continue;
     if (arguments)
-      out.put(name, value.is_string() ? flag_value(with_variables(value.get<std::string>(), source.variables, name, out))
-                                      : value);
+      out.put(name, value.is_string()
+                        ? flag_value(with_variables(value.get<std::string>(), source.variables, name, out))
+                        : value);
     else
       put_megatron_field(key.substr(key.rfind('.') + 1), value, out);
   }

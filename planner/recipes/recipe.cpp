@@ -183,9 +183,12 @@ ImportedRun import_run(const std::string& text, const std::string& origin, const
   const KnownWords* words = format.words == nullptr ? nullptr : &KnownWords::of(format.words);
   if (words != nullptr) words->check(settings);
   const std::string stem = std::filesystem::path(origin).stem().string();
-  RecipeReading reading{
-      .in = settings, .run = run_on_gpus(stem.empty() ? "imported" : stem), .model = {}, .gpus = source.gpus,
-      .vocab = source.vocab, .seq_len = source.seq_len};
+  RecipeReading reading{.in = settings,
+                        .run = run_on_gpus(stem.empty() ? "imported" : stem),
+                        .model = {},
+                        .gpus = source.gpus,
+                        .vocab = source.vocab,
+                        .seq_len = source.seq_len};
   if (!source.model.empty()) reading.model = read_model(source.model);
   format.read(reading);
   if (out.format == RecipeFormat::llm_foundry && std::exchange(reading.run.pure_reduction, false))

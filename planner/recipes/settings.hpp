@@ -71,7 +71,9 @@ class Settings {
   void note(std::string text) { notes_.push_back(std::move(text)); }
   const std::vector<std::string>& notes() const { return notes_; }
   /// Flags that are there only if a condition holds that is not known: "--fp8-format hybrid".
-  void add_optional(std::string words, std::string condition) { optional_.emplace_back(std::move(words), std::move(condition)); }
+  void add_optional(std::string words, std::string condition) {
+    optional_.emplace_back(std::move(words), std::move(condition));
+  }
   const std::vector<std::pair<std::string, std::string>>& optional() const { return optional_; }
   const std::string& origin() const { return origin_; }
 

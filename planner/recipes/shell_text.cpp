@@ -49,11 +49,30 @@ std::ptrdiff_t flags_in(const Words& words, std::size_t first = 0) {
 
 /// What torchrun takes (torch.distributed.run); true: without a value.
 const std::map<std::string, bool>& torchrun_words() {
-  static const std::map<std::string, bool> all{
-      {"nnodes", false}, {"nproc-per-node", false}, {"rdzv-backend", false}, {"rdzv-endpoint", false}, {"rdzv-id", false}, {"rdzv-conf", false},
-      {"standalone", true}, {"max-restarts", false}, {"monitor-interval", false}, {"start-method", false}, {"role", false}, {"module", true},
-      {"no-python", true}, {"run-path", true}, {"log-dir", false}, {"redirects", false}, {"tee", false}, {"local-ranks-filter", false},
-      {"node-rank", false}, {"master-addr", false}, {"master-port", false}, {"local-addr", false}, {"logs-specs", false}, {"numa-binding", false}};
+  static const std::map<std::string, bool> all{{"nnodes", false},
+                                               {"nproc-per-node", false},
+                                               {"rdzv-backend", false},
+                                               {"rdzv-endpoint", false},
+                                               {"rdzv-id", false},
+                                               {"rdzv-conf", false},
+                                               {"standalone", true},
+                                               {"max-restarts", false},
+                                               {"monitor-interval", false},
+                                               {"start-method", false},
+                                               {"role", false},
+                                               {"module", true},
+                                               {"no-python", true},
+                                               {"run-path", true},
+                                               {"log-dir", false},
+                                               {"redirects", false},
+                                               {"tee", false},
+                                               {"local-ranks-filter", false},
+                                               {"node-rank", false},
+                                               {"master-addr", false},
+                                               {"master-port", false},
+                                               {"local-addr", false},
+                                               {"logs-specs", false},
+                                               {"numa-binding", false}};
   return all;
 }
 
@@ -74,7 +93,8 @@ std::size_t program_of(const Words& words) {
     const std::string word = shown(words[i]);
     if (word.ends_with(".py")) return i + 1;
     const bool module = word == "-m" && i + 1 < words.size();
-    if (module && !words[i + 1].starts_with("torch.distributed") && !words[i + 1].starts_with("accelerate")) return i + 2;
+    if (module && !words[i + 1].starts_with("torch.distributed") && !words[i + 1].starts_with("accelerate"))
+      return i + 2;
   }
   for (std::size_t i = 0; i < words.size(); ++i) {  // a file that is not known
     if (!starts_program(words[i]) || (i + 1 < words.size() && words[i + 1] == "-m")) continue;
@@ -187,7 +207,8 @@ class Reader {
   }
   Settings take() {
     if (!fallbacks_.empty())
-      out_.note(fmt::format("{}: set by nobody, taken as the script's own fallback; --env NAME=VALUE changes one", fmt::join(fallbacks_, ", ")));
+      out_.note(fmt::format("{}: set by nobody, taken as the script's own fallback; --env NAME=VALUE changes one",
+                            fmt::join(fallbacks_, ", ")));
     return std::move(out_);
   }
   Settings& settings() { return out_; }
@@ -223,7 +244,9 @@ class Reader {
   std::string text_of(const std::string& key, const std::string& word) {
     for (const std::string& name : shell::fallbacks_in(word)) fallbacks_.insert(name);
     if (has_unknown(word)) {
-      out_.hint(key.find('.') == std::string::npos ? with_dashes(key) : key, fmt::format("the script does not say {}: write its value, give --env NAME=VALUE, or --evaluate", shell::first_unknown(word)));
+      out_.hint(key.find('.') == std::string::npos ? with_dashes(key) : key,
+                fmt::format("the script does not say {}: write its value, give --env NAME=VALUE, or --evaluate",
+                            shell::first_unknown(word)));
     }
     return shown(word);
   }
@@ -240,7 +263,8 @@ const shell::StartedCommand* chosen(const shell::ReadScript& script, const std::
   const shell::StartedCommand* best = nullptr;
   std::ptrdiff_t most = 0;
   for (const shell::StartedCommand& one : script.commands)
-    if (const std::ptrdiff_t flags = flags_in(one.words, program_of(one.words)); flags > most) best = &one, most = flags;
+    if (const std::ptrdiff_t flags = flags_in(one.words, program_of(one.words)); flags > most)
+      best = &one, most = flags;
   if (best == nullptr) return nullptr;
   std::size_t alike = 0;
   for (const shell::StartedCommand& one : script.commands) {
@@ -249,13 +273,17 @@ const shell::StartedCommand* chosen(const shell::ReadScript& script, const std::
     const Words a(one.words.begin() + static_cast<std::ptrdiff_t>(program_of(one.words)), one.words.end()),
         b(best->words.begin() + static_cast<std::ptrdiff_t>(program_of(best->words)), best->words.end());
     if (open && a != b)
-      throw_usage("{}: found two commands, in lines {} and {}, and which one runs depends on {}; needs one; give --env NAME=VALUE for what it asks, or the "
-                  "one command alone",
-                  origin, best->line, one.line, best->condition.empty() ? one.condition : best->condition);
+      throw_usage(
+          "{}: found two commands, in lines {} and {}, and which one runs depends on {}; needs one; give --env "
+          "NAME=VALUE for what it asks, or the "
+          "one command alone",
+          origin, best->line, one.line, best->condition.empty() ? one.condition : best->condition);
     ++alike;
   }
-  if (alike > 0) notes.note(fmt::format("line {}: {} more commands have as many flags, and are not read", best->line, alike));
-  if (!best->condition.empty()) notes.note(fmt::format("line {}: it runs only if {}, taken as so", best->line, best->condition));
+  if (alike > 0)
+    notes.note(fmt::format("line {}: {} more commands have as many flags, and are not read", best->line, alike));
+  if (!best->condition.empty())
+    notes.note(fmt::format("line {}: it runs only if {}, taken as so", best->line, best->condition));
   return best;
 }
 
@@ -269,11 +297,14 @@ void read_variables(const shell::ReadScript& script, const std::string& origin, 
     reader.program(command, 0);
     for (const Settings::Entry& entry : before.entries())
       if (reader.settings().at(entry.key) != entry.value)
-        reader.settings().fail(entry.key, "found {} in {} and {} elsewhere, and no command that uses one of them; needs one", shown(reader.settings().at(entry.key).dump()), name,
-                               entry.value.dump());
+        reader.settings().fail(entry.key,
+                               "found {} in {} and {} elsewhere, and no command that uses one of them; needs one",
+                               shown(reader.settings().at(entry.key).dump()), name, entry.value.dump());
     names.push_back(name);
   }
-  if (!names.empty()) reader.settings().note(fmt::format("{}: no command uses {}; its flags are read alone", origin, fmt::join(names, ", ")));
+  if (!names.empty())
+    reader.settings().note(
+        fmt::format("{}: no command uses {}; its flags are read alone", origin, fmt::join(names, ", ")));
 }
 
 std::string shell_word(const Settings::Value& value) {
@@ -310,8 +341,10 @@ shell::ReadScript evaluated(const std::string& origin, const RecipeSource& sourc
 }  // namespace
 
 Settings settings_from_shell(const std::string& text, const std::string& origin, const RecipeSource& source) {
-  const shell::ReadScript script = source.evaluate ? evaluated(origin, source)
-                                                   : shell::read_script({.text = text, .origin = origin, .variables = source.variables, .file = source.file});
+  const shell::ReadScript script =
+      source.evaluate
+          ? evaluated(origin, source)
+          : shell::read_script({.text = text, .origin = origin, .variables = source.variables, .file = source.file});
   Reader reader(origin, script);
   const shell::StartedCommand* command = chosen(script, origin, reader.settings());
   if (command == nullptr) {
@@ -319,12 +352,15 @@ Settings settings_from_shell(const std::string& text, const std::string& origin,
     return reader.take();
   }
   const std::size_t first = program_of(command->words);
-  put_launch(launcher_of(command->words, first == 0 ? command->words.size() : first), script.directives, reader.settings());
+  put_launch(launcher_of(command->words, first == 0 ? command->words.size() : first), script.directives,
+             reader.settings());
   reader.program(*command, first);
   return reader.take();
 }
 
-Settings settings_from_shell(const std::string& text, const std::string& origin) { return settings_from_shell(text, origin, {}); }
+Settings settings_from_shell(const std::string& text, const std::string& origin) {
+  return settings_from_shell(text, origin, {});
+}
 
 std::string settings_to_shell(const std::string& command, const Settings& settings) {
   std::string out = command;

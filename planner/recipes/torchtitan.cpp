@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "configs/base/text.hpp"
+#include "planner/recipes/job_command.hpp"
 #include "planner/recipes/launch.hpp"
 #include "planner/recipes/model_names.hpp"
-#include "planner/recipes/job_command.hpp"
 #include "planner/recipes/torchtitan.hpp"
 #include "planner/recipes/torchtitan_jobs.hpp"
 
@@ -179,8 +179,8 @@ void read_titan_parallelism(RecipeReading& reading) {
   const std::string backend = reading.in.text("parallelism.expert_parallel_comm_backend", "standard");
   const auto dispatcher = meaning_of(kTitanDispatchers, backend);
   if (!dispatcher)
-    reading.in.fail("parallelism.expert_parallel_comm_backend", "found {}, needs standard, deepep or, from 0.3 on, hybridep",
-                    backend);
+    reading.in.fail("parallelism.expert_parallel_comm_backend",
+                    "found {}, needs standard, deepep or, from 0.3 on, hybridep", backend);
   if (backend == "minimal_async_ep")
     reading.assume("parallelism.expert_parallel_comm_backend: found minimal_async_ep, taken as an exchange by NCCL");
   l.dispatcher = l.expert > 1 ? *dispatcher : Dispatcher::alltoall;

@@ -11,7 +11,7 @@
 namespace wt {
 namespace {
 
-constexpr std::int64_t kUsualGpus = 8;  // NGPU of run_train.sh
+constexpr std::int64_t kUsualGpus = 8;   // NGPU of run_train.sh
 constexpr std::int64_t kLossChunks = 8;  // ChunkedLossWrapper (components/loss.py of 0.3.0)
 
 /// What planner/recipes/words/torchtitan_jobs.py read out of 0.3.0.
@@ -35,7 +35,8 @@ Settings published_job(const JobCommand& command, const std::string& origin) {
     std::vector<std::string> names;
     for (const auto& [known, job] : jobs.items()) names.push_back(known);
     throw_usage(
-        "{}: found --module {} --config {}, which is no language model's job of {}{}; needs one, or a TOML file that says "
+        "{}: found --module {} --config {}, which is no language model's job of {}{}; needs one, or a TOML file that "
+        "says "
         "the same in the words of 0.2.2",
         origin, command.module, command.config, published_jobs().value("version", ""), did_you_mean(name, names));
   }

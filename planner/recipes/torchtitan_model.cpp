@@ -49,9 +49,7 @@ void debug_llama4_in_chunks(ModelSpec& m) {
   m.attention.local = {{false, true, true, true}};
 }
 
-void debug_deepseek(ModelSpec& m) {
-  m.experts = 8, m.top_k = 3, m.dense_ffn = 1024, m.shared_ffn = 2 * 256;
-}
+void debug_deepseek(ModelSpec& m) { m.experts = 8, m.top_k = 3, m.dense_ffn = 1024, m.shared_ffn = 2 * 256; }
 
 void deepseek_v2(ModelSpec& m) {
   m.experts = 160, m.dense_ffn = 12288, m.shared_ffn = 2 * 1536, m.attention.mla.q_lora_rank = 1536;

@@ -30,9 +30,9 @@ struct RecipeDraft {
 struct RecipeReading {
   Settings& in;
   RunSpec run;
-  std::optional<ModelSpec> model;  ///< from the caller; overrides that of the text
-  std::int64_t gpus = 0;           ///< from the caller; 0 = not given
-  std::int64_t vocab = 0, seq_len = 0;  ///< the same
+  std::optional<ModelSpec> model;                                      ///< from the caller; overrides that of the text
+  std::int64_t gpus = 0;                                               ///< from the caller; 0 = not given
+  std::int64_t vocab = 0, seq_len = 0;                                 ///< the same
   std::vector<std::string> assumed = {}, learning = {}, ignored = {};  ///< as in ImportedRun
 
   /// Sets run.model to the caller's model, or to the format's known model. Throws Error{usage} naming `key`.

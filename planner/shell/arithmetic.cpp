@@ -11,7 +11,8 @@ namespace wt::shell {
 
 class Arithmetic {
  public:
-  Arithmetic(Interpreter& shell, std::string text, std::string& marks) : shell_(shell), text_(std::move(text)), marks_(marks) {}
+  Arithmetic(Interpreter& shell, std::string text, std::string& marks)
+      : shell_(shell), text_(std::move(text)), marks_(marks) {}
 
   /// nullopt: it is not known.
   std::optional<std::int64_t> value() {
@@ -33,7 +34,9 @@ class Arithmetic {
     blanks();
     const std::size_t size = std::strlen(symbol);
     if (text_.compare(at_, size, symbol) != 0) return false;
-    if (at_ + size < text_.size() && std::strchr(unless_followed, text_[at_ + size]) != nullptr && *unless_followed != 0) return false;
+    if (at_ + size < text_.size() && std::strchr(unless_followed, text_[at_ + size]) != nullptr &&
+        *unless_followed != 0)
+      return false;
     at_ += size;
     return true;
   }
@@ -217,13 +220,16 @@ class Arithmetic {
       else if (std::isdigit(static_cast<unsigned char>(text_[at_ + 1])) != 0)
         base = 8;
     }
-    for (; at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '#'); ++at_) {
+    for (; at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '#');
+         ++at_) {
       const auto c = static_cast<unsigned char>(text_[at_]);
       if (c == '#' && base == 10 && out >= 2 && out <= 36) {
         base = out, out = 0;
         continue;
       }
-      const std::uint64_t digit = std::isdigit(c) != 0 ? c - '0' : std::isalpha(c) != 0 ? static_cast<std::uint64_t>(std::tolower(c) - 'a' + 10) : 99;
+      const std::uint64_t digit = std::isdigit(c) != 0   ? c - '0'
+                                  : std::isalpha(c) != 0 ? static_cast<std::uint64_t>(std::tolower(c) - 'a' + 10)
+                                                         : 99;
       if (digit >= base) known_ = false;
       out = out * base + digit;
     }

@@ -9,7 +9,9 @@
 namespace wt::shell {
 namespace {
 
-const std::set<std::string> kWithoutEffect{":", "true", "trap", "ulimit", "umask", "wait", "sleep", "shopt", "hash", "alias", "mkdir", "echo", "printf", "date", "module", "ml", "chmod", "touch", "rm", "cp", "mv", "ln", "tee", "kill", "disown"};
+const std::set<std::string> kWithoutEffect{
+    ":",    "true",   "trap", "ulimit", "umask", "wait", "sleep", "shopt", "hash", "alias", "mkdir", "echo",  "printf",
+    "date", "module", "ml",   "chmod",  "touch", "rm",   "cp",    "mv",    "ln",   "tee",   "kill",  "disown"};
 
 std::string joined(const Words& words, std::size_t from, const std::string& between = " ") {
   std::string out;
@@ -71,7 +73,8 @@ std::optional<std::string> Interpreter::file_text(const std::string& path) {
   // Where a script is started is not known: beside it is the likely place.
   const std::filesystem::path beside = std::filesystem::path(source_.origin).parent_path() / place;
   for (const std::filesystem::path& one : {beside, place})
-    if (auto text = source_.file(one); text && text->size() <= kLargest && text->find('\0') == std::string::npos) return without_marks(*text);
+    if (auto text = source_.file(one); text && text->size() <= kLargest && text->find('\0') == std::string::npos)
+      return without_marks(*text);
   return std::nullopt;
 }
 
@@ -101,7 +104,9 @@ bool Interpreter::print(const Words& words) {
   if (words[0] == "echo") {
     std::size_t first = 1;
     bool escapes = false, line = true;
-    for (; first < words.size() && (words[first] == "-n" || words[first] == "-e" || words[first] == "-ne" || words[first] == "-en"); ++first) {
+    for (; first < words.size() &&
+           (words[first] == "-n" || words[first] == "-e" || words[first] == "-ne" || words[first] == "-en");
+         ++first) {
       escapes = escapes || words[first].find('e') != std::string::npos;
       line = line && words[first].find('n') == std::string::npos;
     }
@@ -140,7 +145,8 @@ bool Interpreter::filter(const Words& words) {
   std::optional<std::string> in = piped_;
   std::string marks;
   if (name == "cat" && words.size() == 2 && words[1] != "-") in = file_text(words[1]);
-  if ((name == "cat" || name == "tee" || name == "head") && in && (words.size() <= 2 || name == "tee") && !(name == "head" && in->find('\n') + 1 < in->size())) {
+  if ((name == "cat" || name == "tee" || name == "head") && in && (words.size() <= 2 || name == "tee") &&
+      !(name == "head" && in->find('\n') + 1 < in->size())) {
     *output_ += *in;
   } else if (name == "tr" && in && words.size() >= 3) {
     const bool deletes = words[1] == "-d", squeezes = words[1] == "-s";
@@ -177,8 +183,10 @@ bool Interpreter::filter(const Words& words) {
     if (!numbers || std::strtol(last.c_str(), nullptr, 10) > kMost) {
       return false;
     }
-    for (long i = std::strtol(first.c_str(), nullptr, 10); i <= std::strtol(last.c_str(), nullptr, 10); ++i) *output_ += std::to_string(i) + "\n";
-  } else if ((name == "dirname" || name == "basename" || name == "realpath" || name == "readlink") && words.size() > 1) {
+    for (long i = std::strtol(first.c_str(), nullptr, 10); i <= std::strtol(last.c_str(), nullptr, 10); ++i)
+      *output_ += std::to_string(i) + "\n";
+  } else if ((name == "dirname" || name == "basename" || name == "realpath" || name == "readlink") &&
+             words.size() > 1) {
     std::string path = plain(words[1].starts_with("-") && words.size() > 2 ? words.back() : words[1]);
     if (has_unknown(path)) {
       return false;
@@ -261,12 +269,16 @@ std::optional<Flow> Interpreter::builtin(const Words& words, const Command& comm
         continue;
       }
       if (!is_name(words[i])) continue;
-      if (local) locals_.back().try_emplace(words[i], state_.variables.contains(words[i]) ? std::optional(state_.variables[words[i]]) : std::nullopt);
+      if (local)
+        locals_.back().try_emplace(
+            words[i], state_.variables.contains(words[i]) ? std::optional(state_.variables[words[i]]) : std::nullopt);
       if (exports && state_.variables.contains(words[i])) state_.variables[words[i]].exported = true;
       if (named || local) state_.variables[words[i]] = {.list = named, .named = named, .items = {}};
     }
     for (const Assignment& one : command.assignments) {
-      if (local) locals_.back().try_emplace(one.name, state_.variables.contains(one.name) ? std::optional(state_.variables[one.name]) : std::nullopt);
+      if (local)
+        locals_.back().try_emplace(
+            one.name, state_.variables.contains(one.name) ? std::optional(state_.variables[one.name]) : std::nullopt);
       if (named) state_.variables[one.name].named = true;
       assign(one, exports);
     }
@@ -292,7 +304,8 @@ std::optional<Flow> Interpreter::builtin(const Words& words, const Command& comm
   }
   if (name == "shift") {
     const std::size_t n = words.size() > 1 ? std::strtoul(plain(words[1]).c_str(), nullptr, 10) : 1;
-    state_.arguments.erase(state_.arguments.begin(), state_.arguments.begin() + static_cast<std::ptrdiff_t>(std::min(n, state_.arguments.size())));
+    state_.arguments.erase(state_.arguments.begin(), state_.arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                                    n, state_.arguments.size())));
     return done();
   }
   if (name == "unset") {
@@ -327,7 +340,8 @@ std::optional<Flow> Interpreter::builtin(const Words& words, const Command& comm
     std::string file;
     bool appends = false;
     for (const Redirection& one : command.redirections)
-      if (one.operation == ">" || one.operation == ">>") file = plain(expand_text(one.target)), appends = one.operation == ">>";
+      if (one.operation == ">" || one.operation == ">>")
+        file = plain(expand_text(one.target)), appends = one.operation == ">>";
     if (!file.empty()) {
       std::string text;
       if (name == "cat") {
@@ -347,7 +361,8 @@ std::optional<Flow> Interpreter::builtin(const Words& words, const Command& comm
       }
   }
   if (print(words)) return done();
-  if (kWithoutEffect.contains(name) && output_ == nullptr) return done(name == "mkdir" || name == ":" || name == "true" || name == "sleep" ? Status::yes : Status::unknown);
+  if (kWithoutEffect.contains(name) && output_ == nullptr)
+    return done(name == "mkdir" || name == ":" || name == "true" || name == "sleep" ? Status::yes : Status::unknown);
   return std::nullopt;
 }
 

@@ -8,7 +8,9 @@
 namespace wt::shell {
 namespace {
 
-Status opposite(Status status) { return status == Status::unknown ? status : status == Status::yes ? Status::no : Status::yes; }
+Status opposite(Status status) {
+  return status == Status::unknown ? status : status == Status::yes ? Status::no : Status::yes;
+}
 Status both(Status a, Status b) {
   if (a == Status::no || b == Status::no) return Status::no;
   return a == Status::yes ? b : b == Status::yes ? a : Status::unknown;
@@ -17,7 +19,8 @@ Status either(Status a, Status b) { return opposite(both(opposite(a), opposite(b
 Status of(bool yes) { return yes ? Status::yes : Status::no; }
 
 bool is_operation(const std::string& word) {
-  static const std::vector<std::string> all{"=", "==", "!=", "<", ">", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-ot", "-nt", "-ef"};
+  static const std::vector<std::string> all{"=",   "==",  "!=",  "<",   ">",   "=~",  "-eq", "-ne",
+                                            "-lt", "-le", "-gt", "-ge", "-ot", "-nt", "-ef"};
   return std::ranges::find(all, word) != all.end();
 }
 
@@ -33,7 +36,10 @@ std::optional<long long> number_of(const std::string& text) {
 Status one_operand(const std::string& operation, const std::string& text) {
   if (operation == "-z" || operation == "-n") {
     const std::string known = plain(text);
-    if (has_unknown(text)) return known.front() == '\x01' && known.back() == '\x02' && known.find('\x02') == known.size() - 1 ? Status::unknown : of(operation == "-n");
+    if (has_unknown(text))
+      return known.front() == '\x01' && known.back() == '\x02' && known.find('\x02') == known.size() - 1
+                 ? Status::unknown
+                 : of(operation == "-n");
     return of(known.empty() == (operation == "-z"));
   }
   return Status::unknown;  // files and terminals
@@ -41,13 +47,15 @@ Status one_operand(const std::string& operation, const std::string& text) {
 
 }  // namespace
 
-Status Interpreter::compare(const std::string& left, const std::string& operation, const std::string& right, bool pattern) {
+Status Interpreter::compare(const std::string& left, const std::string& operation, const std::string& right,
+                            bool pattern) {
   std::string marks;
   const std::string a = plain(left, &marks), b = plain(right, &marks);
   for (const std::string& asked : fallbacks_in(marks))
     if (asked == "#") asked_.insert(asked);
   if (has_unknown(a) || has_unknown(b)) return Status::unknown;
-  if (operation == "=" || operation == "==" || operation == "!=") return of((pattern ? matches(a, b) : a == b) == (operation != "!="));
+  if (operation == "=" || operation == "==" || operation == "!=")
+    return of((pattern ? matches(a, b) : a == b) == (operation != "!="));
   if (operation == "<") return of(a < b);
   if (operation == ">") return of(a > b);
   if (operation.size() != 3 || operation == "-ef") return Status::unknown;
@@ -65,7 +73,9 @@ Status Interpreter::test(Words words, int depth) {
   constexpr int kDeepest = 50;
   if (words.empty()) return Status::no;
   if (depth > kDeepest) return Status::unknown;
-  const auto part = [&](std::size_t from, std::size_t to) { return Words(words.begin() + static_cast<std::ptrdiff_t>(from), words.begin() + static_cast<std::ptrdiff_t>(to)); };
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return Words(words.begin() + static_cast<std::ptrdiff_t>(from), words.begin() + static_cast<std::ptrdiff_t>(to));
+  };
   if (words.size() == 3 && is_operation(words[1])) return compare(words[0], words[1], words[2], false);
   for (const char* joins : {"-o", "-a"})
     for (std::size_t i = 1; i + 1 < words.size(); ++i)
@@ -74,7 +84,8 @@ Status Interpreter::test(Words words, int depth) {
         return joins[1] == 'o' ? either(left, right) : both(left, right);
       }
   if (words.front() == "!") return opposite(test(part(1, words.size()), depth + 1));
-  if (words.size() > 2 && words.front() == "(" && words.back() == ")") return test(part(1, words.size() - 1), depth + 1);
+  if (words.size() > 2 && words.front() == "(" && words.back() == ")")
+    return test(part(1, words.size() - 1), depth + 1);
   if (words.size() == 1) return one_operand("-n", words[0]);
   if (words.size() == 2) {
     if (words[0] == "-v") return state_.variables.contains(plain(words[1])) ? Status::yes : Status::unknown;
@@ -114,7 +125,9 @@ class DoubleTest {
       if (c == '(') ++open;
       if (c == ')' && open-- == 0) break;
       if ((c == '&' || c == '|') && open == 0 && at_ + 1 < text_.size() && text_[at_ + 1] == c) break;
-      at_ = c == '\\' ? std::min(at_ + 2, text_.size()) : std::string("$'\"`").find(c) != std::string::npos ? behind_part(text_, at_) : at_ + 1;
+      at_ = c == '\\'                                           ? std::min(at_ + 2, text_.size())
+            : std::string("$'\"`").find(c) != std::string::npos ? behind_part(text_, at_)
+                                                                : at_ + 1;
     }
     return text_.substr(begin, at_ - begin);
   }
@@ -159,7 +172,8 @@ class DoubleTest {
     if (operation == "=~") return expression(left, shell_.expand_text(written));
     const bool equality = operation == "=" || operation == "==" || operation == "!=";
     if (operation[0] == '-') return shell_.compare(number(left), operation, number(shell_.expand_text(written)), false);
-    return shell_.compare(left, operation, equality ? shell_.expand_pattern(written) : shell_.expand_text(written), equality);
+    return shell_.compare(left, operation, equality ? shell_.expand_pattern(written) : shell_.expand_text(written),
+                          equality);
   }
   std::string number(const std::string& text) { return has_unknown(text) ? text : shell_.arithmetic(text); }
   /// Only plain words, at an end if they say so, and digits alone.

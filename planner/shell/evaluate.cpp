@@ -19,15 +19,18 @@ constexpr double kLongest_s = 20;
 constexpr std::size_t kLargestRecord = 4 << 20;  // ulimit -f below counts KiB
 
 /// Text tools that scripts compute with. They can write nothing where every file system is read-only.
-const std::vector<std::string> kTools{"bash", "sh",   "cat",  "sed",     "awk",      "gawk",     "mawk", "grep", "egrep",    "cut",
-                                      "tr",   "seq",  "expr", "bc",      "basename", "dirname",  "head", "tail", "sort",     "uniq",
-                                      "wc",   "date", "env",  "realpath", "readlink", "xargs",   "tee",  "true", "false",    "printenv",
-                                      "rev",  "paste"};
+const std::vector<std::string> kTools{"bash",     "sh",    "cat",  "sed",  "awk",   "gawk",     "mawk",     "grep",
+                                      "egrep",    "cut",   "tr",   "seq",  "expr",  "bc",       "basename", "dirname",
+                                      "head",     "tail",  "sort", "uniq", "wc",    "date",     "env",      "realpath",
+                                      "readlink", "xargs", "tee",  "true", "false", "printenv", "rev",      "paste"};
 /// They say how they were called. A shell among their words runs what it would run.
-const std::vector<std::string> kLaunchers{"torchrun", "srun",  "sbatch", "mpirun", "mpiexec", "python", "python3", "accelerate", "deepspeed",
-                                          "uv",       "ft_launcher", "nsys", "numactl", "docker", "singularity", "apptainer", "enroot", "ray", "nohup", "stdbuf", "time"};
+const std::vector<std::string> kLaunchers{"torchrun", "srun",       "sbatch",      "mpirun",    "mpiexec",     "python",
+                                          "python3",  "accelerate", "deepspeed",   "uv",        "ft_launcher", "nsys",
+                                          "numactl",  "docker",     "singularity", "apptainer", "enroot",      "ray",
+                                          "nohup",    "stdbuf",     "time"};
 /// They succeed, and do nothing.
-const std::vector<std::string> kNothing{"mkdir", "rm", "cp", "mv", "ln", "chmod", "touch", "sleep", "module", "ulimit", "kill", "sync", "pip", "pip3", "git", "wget", "curl"};
+const std::vector<std::string> kNothing{"mkdir",  "rm",   "cp",   "mv",  "ln",   "chmod", "touch", "sleep", "module",
+                                        "ulimit", "kill", "sync", "pip", "pip3", "git",   "wget",  "curl"};
 
 constexpr const char* kMark = "\x1e";
 
@@ -43,8 +46,8 @@ esac
 exit 0
 )sh";
 
-/// Inside the namespaces: every mount becomes read-only with the options it has, or nothing runs. Devices and sockets of
-/// services can be written there all the same, and are hidden.
+/// Inside the namespaces: every mount becomes read-only with the options it has, or nothing runs. Devices and sockets
+/// of services can be written there all the same, and are hidden.
 constexpr const char* kSetup = R"sh(set -e
 mount --make-rprivate /
 mount --bind /dev/null "$1/null"
@@ -99,8 +102,10 @@ std::vector<StartedCommand> commands_of(const std::string& record) {
 
 }  // namespace
 
-std::vector<StartedCommand> evaluate_script(const std::filesystem::path& script, const std::map<std::string, std::string>& variables) {
-  if (!std::filesystem::is_regular_file(script)) throw_usage("{}: found no file, needs a script for --evaluate", script.string());
+std::vector<StartedCommand> evaluate_script(const std::filesystem::path& script,
+                                            const std::map<std::string, std::string>& variables) {
+  if (!std::filesystem::is_regular_file(script))
+    throw_usage("{}: found no file, needs a script for --evaluate", script.string());
   const ScratchFolder scratch("windtunnel-evaluate");
   const std::filesystem::path record = scratch.path() / "record", stubs = scratch.path() / "bin";
   std::filesystem::create_directories(scratch.path() / "home");
@@ -110,18 +115,37 @@ std::vector<StartedCommand> evaluate_script(const std::filesystem::path& script,
   if (file < 0) throw_usage("{}: cannot be written", record.string());
   const int kept = ::dup2(file, 9);
   ProcessStart start;
-  start.words = {"unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "/bin/bash", "-c", kSetup, "bash",
-                 scratch.path().string(), std::filesystem::absolute(script).string()};
+  start.words = {"unshare",
+                 "--user",
+                 "--map-root-user",
+                 "--mount",
+                 "--net",
+                 "--pid",
+                 "--ipc",
+                 "--uts",
+                 "--fork",
+                 "--kill-child",
+                 "--mount-proc",
+                 "/bin/bash",
+                 "-c",
+                 kSetup,
+                 "bash",
+                 scratch.path().string(),
+                 std::filesystem::absolute(script).string()};
   for (const auto& [name, value] : variables) start.words.push_back(name + "=" + value);
   start.environment = std::vector<std::string>{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "STUBS=" + stubs.string()};
   start.input = kNoFile, start.error = kNoFile, start.own_group = true, start.kept = kept;
   const ProcessOutput done = in_path("unshare") ? run_for_output(start, kLongest_s) : ProcessOutput{};
   ::close(kept), ::close(file);
   const std::string text = read_file(record, "what the script started");
-  if (!done.status && in_path("unshare")) throw_usage("{}: found a script that takes longer than {} seconds, needs one that starts its job and ends", script.string(), kLongest_s);
+  if (!done.status && in_path("unshare"))
+    throw_usage("{}: found a script that takes longer than {} seconds, needs one that starts its job and ends",
+                script.string(), kLongest_s);
   if (text.empty() && done.status != 0)
-    throw_usage("{}: --evaluate: found status {} and no program that was started, needs a script that starts one, and a machine whose users may make namespaces (unshare); read it without --evaluate",
-                script.string(), done.status.value_or(1));
+    throw_usage(
+        "{}: --evaluate: found status {} and no program that was started, needs a script that starts one, and a "
+        "machine whose users may make namespaces (unshare); read it without --evaluate",
+        script.string(), done.status.value_or(1));
   return commands_of(text.substr(0, kLargestRecord));
 }
 

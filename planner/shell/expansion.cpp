@@ -15,7 +15,8 @@ constexpr std::size_t kMostMade = 1 << 22;  // A="$A $A" is short, and soon fill
 
 /// {1..4} as the words 1 to 4, {a,b} as a and b.
 Words brace_words(const std::string& word) {
-  if (word.size() < 4 || word.front() != '{' || word.back() != '}' || word.find('{', 1) != std::string::npos) return {word};
+  if (word.size() < 4 || word.front() != '{' || word.back() != '}' || word.find('{', 1) != std::string::npos)
+    return {word};
   const std::string inner = word.substr(1, word.size() - 2);
   Words out;
   if (const std::size_t dots = inner.find(".."); dots != std::string::npos) {
@@ -24,8 +25,10 @@ Words brace_words(const std::string& word) {
     if (end != inner.c_str() + dots) return {word};
     const long last = std::strtol(inner.c_str() + dots + 2, &end, 10);
     constexpr long kMost = 10000;
-    if (*end != 0 || end == inner.c_str() + dots + 2 || std::abs(first) > kMost || std::abs(last) > kMost) return {word};
-    for (long i = first; first <= last ? i <= last : i >= last; i += first <= last ? 1 : -1) out.push_back(std::to_string(i));
+    if (*end != 0 || end == inner.c_str() + dots + 2 || std::abs(first) > kMost || std::abs(last) > kMost)
+      return {word};
+    for (long i = first; first <= last ? i <= last : i >= last; i += first <= last ? 1 : -1)
+      out.push_back(std::to_string(i));
     return out;
   }
   if (inner.find(',') == std::string::npos || inner.find_first_of("$'\"` ") != std::string::npos) return {word};
@@ -53,7 +56,9 @@ Words Interpreter::expand(const std::string& word) {
   std::size_t size = 0;
   for (const std::string& one : fields.words) size += one.size() + 1;
   step(size / 1000);
-  if (size > kMostMade) throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_, kMostMade);
+  if (size > kMostMade)
+    throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_,
+                kMostMade);
   return std::move(fields.words);
 }
 
@@ -62,7 +67,9 @@ std::string Interpreter::expand_text(const std::string& word) {
   fields.splits = false;
   expand_into(word, fields, false);
   step(fields.now.size() / 1000);
-  if (fields.now.size() > kMostMade) throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_, kMostMade);
+  if (fields.now.size() > kMostMade)
+    throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_,
+                kMostMade);
   return fields.now;
 }
 
@@ -104,7 +111,8 @@ void Interpreter::expand_into(const std::string& word, Fields& out, bool quoted)
       const std::size_t end = behind_part(word, at);
       const bool closed = end > at + 1 && word[end - 1] == '"';
       const std::string inner = word.substr(at + 1, end - at - (closed ? 2 : 1));
-      if (inner != "$@" && inner != "${@}") out.quoted_empty = inner.find("[@]}") == std::string::npos || out.quoted_empty;
+      if (inner != "$@" && inner != "${@}")
+        out.quoted_empty = inner.find("[@]}") == std::string::npos || out.quoted_empty;
       out.begun = out.begun || out.quoted_empty;
       expand_into(inner, out, true);
       at = end;
@@ -148,9 +156,13 @@ void Interpreter::dollar(const std::string& word, std::size_t& at, bool quoted, 
   }
   if (source == "$") return out.add("$", quoted);
   const char second = source[1];
-  if (source.starts_with("$((") && source.ends_with("))")) return out.add(arithmetic(source.substr(3, source.size() - 5)), quoted);
-  if (second == '(') return out.add(substitution(source.substr(2, source.size() - std::min<std::size_t>(3, source.size())), source), quoted);
-  if (second == '{') return braces(source.substr(2, source.size() - std::min<std::size_t>(3, source.size())), quoted, out);
+  if (source.starts_with("$((") && source.ends_with("))"))
+    return out.add(arithmetic(source.substr(3, source.size() - 5)), quoted);
+  if (second == '(')
+    return out.add(substitution(source.substr(2, source.size() - std::min<std::size_t>(3, source.size())), source),
+                   quoted);
+  if (second == '{')
+    return braces(source.substr(2, source.size() - std::min<std::size_t>(3, source.size())), quoted, out);
   if (second == '\'') {
     out.quoted_empty = true;
     std::string text = source.substr(2, source.size() - std::min<std::size_t>(3, source.size()));
@@ -164,9 +176,11 @@ void Interpreter::dollar(const std::string& word, std::size_t& at, bool quoted, 
 }
 
 std::string Interpreter::substitution(const std::string& inner, const std::string& source) {
-  if (++depth_ > 30) throw_usage("{}:{}: found substitutions inside each other more than 30 times, needs fewer", origin_, line_);
+  if (++depth_ > 30)
+    throw_usage("{}:{}: found substitutions inside each other more than 30 times, needs fewer", origin_, line_);
   std::string text;
-  if (inner.find_first_not_of(" \t\n") != std::string::npos && inner[inner.find_first_not_of(" \t\n")] == '<') {  // $(< file)
+  if (inner.find_first_not_of(" \t\n") != std::string::npos &&
+      inner[inner.find_first_not_of(" \t\n")] == '<') {  // $(< file)
     const std::string path = expand_text(inner.substr(inner.find('<') + 1));
     --depth_;
     const auto found = file_text(path.substr(std::min(path.find_first_not_of(" \t"), path.size())));
@@ -226,7 +240,9 @@ void Interpreter::assign(const Assignment& one, bool exports) {
       found->second = one.appends ? found->second + value : value;
   } else if (one.appends && !variable.items.empty()) {
     variable.items.front().second += value;
-    if (variable.items.front().second.size() > kMostMade) throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_, kMostMade);
+    if (variable.items.front().second.size() > kMostMade)
+      throw_usage("{}:{}: found variables that stand for more than {} bytes, needs shorter ones", origin_, line_,
+                  kMostMade);
   } else if (one.appends && !variable.list && variable.items.empty()) {
     variable.items = {{"0", unknown("$" + one.name) + value}};
   } else {

@@ -13,9 +13,9 @@ inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c ==
 struct Interpreter::Fields {
   Words words;
   std::string now;
-  bool begun = false;     ///< also by "" in quotes
+  bool begun = false;  ///< also by "" in quotes
   bool splits = true;
-  bool escapes = false;   ///< quoted characters get a backslash, for patterns
+  bool escapes = false;  ///< quoted characters get a backslash, for patterns
 
   void add(const std::string& text, bool quoted) {
     begun = begun || quoted || !text.empty();

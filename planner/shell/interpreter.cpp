@@ -37,8 +37,10 @@ Interpreter::Interpreter(const ScriptSource& source) : source_(source), origin_(
 
 void Interpreter::step(std::size_t cost) {
   if ((steps_ += cost) > kMostSteps)
-    throw_usage("{}:{}: found loops or variables of more than {} steps, needs a script that can be followed; give its command line alone", origin_,
-                line_, kMostSteps);
+    throw_usage(
+        "{}:{}: found loops or variables of more than {} steps, needs a script that can be followed; give its command "
+        "line alone",
+        origin_, line_, kMostSteps);
 }
 
 ReadScript Interpreter::result(const std::string& text) {
@@ -64,7 +66,8 @@ ReadScript Interpreter::result(const std::string& text) {
                                          {"ntasks", {"SLURM_NTASKS", "SLURM_NPROCS"}},
                                          {"gpus-per-node", {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"}}})
     if (const auto found = out_.directives.find(directive); found != out_.directives.end())
-      for (const std::string& name : names) state_.variables.try_emplace(name, Variable{.exported = true, .items = {{"0", found->second}}});
+      for (const std::string& name : names)
+        state_.variables.try_emplace(name, Variable{.exported = true, .items = {{"0", found->second}}});
   run_text(clean, origin_);
   for (const auto& [name, variable] : state_.variables) {
     Words words;
@@ -81,7 +84,9 @@ ReadScript Interpreter::result(const std::string& text) {
 }
 
 Flow Interpreter::run_text(const std::string& text, const std::string& origin) {
-  if (++depth_ > kDeepestCalls) throw_usage("{}:{}: found scripts or functions inside each other more than {} times, needs fewer", origin_, line_, kDeepestCalls);
+  if (++depth_ > kDeepestCalls)
+    throw_usage("{}:{}: found scripts or functions inside each other more than {} times, needs fewer", origin_, line_,
+                kDeepestCalls);
   const List list = parse(text, origin);
   const Flow flow = run(list);
   --depth_;
@@ -116,7 +121,8 @@ Flow Interpreter::run(const List& list) {
     if ((needs && state_.last == Status::no) || (skips && state_.last == Status::yes)) continue;
     if ((needs || skips) && state_.last == Status::unknown) {
       const std::string what = i > 0 ? in_words({list[i - 1]}) : "a command";
-      flow = fork(what, line_, [&] { return run(one.pipeline); }, [] { return Flow::goes_on; });
+      flow = fork(
+          what, line_, [&] { return run(one.pipeline); }, [] { return Flow::goes_on; });
       state_.last = Status::unknown;
     } else {
       flow = run(one.pipeline);
@@ -159,7 +165,8 @@ Flow Interpreter::run(const Pipeline& pipeline) {
     output_ = outside;
     if (output_ == nullptr) output_known_ = true;
   }
-  if (pipeline.negated && state_.last != Status::unknown) state_.last = state_.last == Status::yes ? Status::no : Status::yes;
+  if (pipeline.negated && state_.last != Status::unknown)
+    state_.last = state_.last == Status::yes ? Status::no : Status::yes;
   return flow;
 }
 
@@ -167,8 +174,10 @@ Flow Interpreter::run(const Command& command) {
   step();
   line_ = command.line;
   switch (command.kind) {
-    case Command::Kind::simple: return run_simple(command);
-    case Command::Kind::group: return run(*command.body);
+    case Command::Kind::simple:
+      return run_simple(command);
+    case Command::Kind::group:
+      return run(*command.body);
     case Command::Kind::subshell: {
       State before = state_;
       const Flow flow = run(*command.body);
@@ -176,13 +185,21 @@ Flow Interpreter::run(const Command& command) {
       state_ = std::move(before);
       return flow == Flow::exits ? Flow::goes_on : flow;
     }
-    case Command::Kind::if_: return run_if(command, 0);
-    case Command::Kind::case_: return run_case(command);
-    case Command::Kind::for_: return run_for(command);
+    case Command::Kind::if_:
+      return run_if(command, 0);
+    case Command::Kind::case_:
+      return run_case(command);
+    case Command::Kind::for_:
+      return run_for(command);
     case Command::Kind::while_:
-    case Command::Kind::until: return run_while(command);
-    case Command::Kind::function: state_.functions[command.name] = command.body; return Flow::goes_on;
-    case Command::Kind::test: state_.last = double_test(command.name); return Flow::goes_on;
+    case Command::Kind::until:
+      return run_while(command);
+    case Command::Kind::function:
+      state_.functions[command.name] = command.body;
+      return Flow::goes_on;
+    case Command::Kind::test:
+      state_.last = double_test(command.name);
+      return Flow::goes_on;
     case Command::Kind::arithmetic: {
       const std::string value = arithmetic(command.name);
       state_.last = has_unknown(value) ? Status::unknown : plain(value) == "0" ? Status::no : Status::yes;
@@ -261,7 +278,8 @@ Flow Interpreter::run_while(const Command& command) {
     if (const Flow flow = run(loop.condition); flow != Flow::goes_on) return flow;
     if (state_.last == ends) break;
     if (state_.last == Status::unknown || round >= kMostRounds) {
-      const Flow flow = fork(in_words(loop.condition), line, [&] { return run(loop.body); }, [] { return Flow::goes_on; });
+      const Flow flow = fork(
+          in_words(loop.condition), line, [&] { return run(loop.body); }, [] { return Flow::goes_on; });
       return flow == Flow::returns || flow == Flow::exits ? flow : Flow::goes_on;
     }
     const Flow flow = run(loop.body);
@@ -275,14 +293,18 @@ Flow Interpreter::run_while(const Command& command) {
 Flow Interpreter::run_for(const Command& command) {
   const Branch& loop = command.branches.front();
   if (command.name.starts_with("((")) {
-    const std::string inner = command.name.substr(2, command.name.size() - std::min<std::size_t>(4, command.name.size()));
+    const std::string inner =
+        command.name.substr(2, command.name.size() - std::min<std::size_t>(4, command.name.size()));
     const std::size_t first = inner.find(';'), second = first == std::string::npos ? first : inner.find(';', first + 1);
     if (second == std::string::npos) return Flow::goes_on;
     arithmetic(inner.substr(0, first));
     for (int round = 0; round < kMostRounds; ++round) {
       const std::string going = arithmetic(inner.substr(first + 1, second - first - 1));
       if (plain(going) == "0") break;
-      const Flow flow = has_unknown(going) ? fork(going, command.line, [&] { return run(loop.body); }, [] { return Flow::goes_on; }) : run(loop.body);
+      const Flow flow = has_unknown(going)
+                            ? fork(
+                                  going, command.line, [&] { return run(loop.body); }, [] { return Flow::goes_on; })
+                            : run(loop.body);
       if (flow == Flow::breaks || has_unknown(going)) break;
       if (flow == Flow::returns || flow == Flow::exits) return flow;
       arithmetic(inner.substr(second + 1));
@@ -302,7 +324,9 @@ Flow Interpreter::run_for(const Command& command) {
 }
 
 Flow Interpreter::call(const std::string& name, const Words& arguments) {
-  if (++depth_ > kDeepestCalls) throw_usage("{}:{}: found {} inside of itself more than {} times, needs fewer", origin_, line_, name, kDeepestCalls);
+  if (++depth_ > kDeepestCalls)
+    throw_usage("{}:{}: found {} inside of itself more than {} times, needs fewer", origin_, line_, name,
+                kDeepestCalls);
   const std::shared_ptr<List> body = state_.functions.at(name);
   const Words before = std::exchange(state_.arguments, arguments);
   const bool known = std::exchange(state_.arguments_known, true);
@@ -355,12 +379,14 @@ void Interpreter::start(const Words& words, const Command& command) {
       if (words[next] == "-o" || words[next] == "-O") ++next;
     }
     if (next < words.size() && text) {
-      start_script(launcher, words[next], origin_, {words.begin() + static_cast<std::ptrdiff_t>(std::min(next + 2, words.size())), words.end()});
+      start_script(launcher, words[next], origin_,
+                   {words.begin() + static_cast<std::ptrdiff_t>(std::min(next + 2, words.size())), words.end()});
       return;
     }
     if (next < words.size() && words[next] != "-") {
       if (const auto script = file_text(words[next])) {
-        start_script(launcher, *script, words[next], {words.begin() + static_cast<std::ptrdiff_t>(next) + 1, words.end()});
+        start_script(launcher, *script, words[next],
+                     {words.begin() + static_cast<std::ptrdiff_t>(next) + 1, words.end()});
         return;
       }
       if (words[next].ends_with(".sh")) out_.not_read.push_back(shown(words[next]));
@@ -369,10 +395,14 @@ void Interpreter::start(const Words& words, const Command& command) {
       return;
     }
   }
-  out_.commands.push_back({.words = words, .line = command.line, .condition = conditions_.empty() ? "" : conditions_.back(), .input = input_of(command).value_or("")});
+  out_.commands.push_back({.words = words,
+                           .line = command.line,
+                           .condition = conditions_.empty() ? "" : conditions_.back(),
+                           .input = input_of(command).value_or("")});
 }
 
-void Interpreter::start_script(const Words& launcher, const std::string& text, const std::string& origin, Words arguments) {
+void Interpreter::start_script(const Words& launcher, const std::string& text, const std::string& origin,
+                               Words arguments) {
   const std::size_t first = out_.commands.size();
   State before = state_;
   std::erase_if(state_.variables, [](const auto& one) { return !one.second.exported; });
@@ -383,7 +413,8 @@ void Interpreter::start_script(const Words& launcher, const std::string& text, c
     run_text(text, origin);
   before.files = std::move(state_.files);
   state_ = std::move(before);
-  for (std::size_t i = first; i < out_.commands.size(); ++i) out_.commands[i].words.insert(out_.commands[i].words.begin(), launcher.begin(), launcher.end());
+  for (std::size_t i = first; i < out_.commands.size(); ++i)
+    out_.commands[i].words.insert(out_.commands[i].words.begin(), launcher.begin(), launcher.end());
 }
 
 ReadScript read_script(const ScriptSource& source) { return Interpreter(source).result(source.text); }

@@ -65,14 +65,15 @@ class Interpreter {
   /// Follows each way from the same state, and joins what comes out. `condition` is what decides.
   template <typename... Ways>
   Flow fork(const std::string& condition, int line, Ways... ways);
-  static Variable joined_variable(const std::string& name, const Variable& a, const Variable& b, const std::string& condition);
+  static Variable joined_variable(const std::string& name, const Variable& a, const Variable& b,
+                                  const std::string& condition);
   Flow join(std::vector<std::pair<Flow, State>> ends, const std::string& condition);
   void step(std::size_t cost = 1);
 
   // expansion.cpp
   Words expand(const Words& words);
-  Words expand(const std::string& word);          ///< split into words
-  std::string expand_text(const std::string& word);  ///< not split
+  Words expand(const std::string& word);                ///< split into words
+  std::string expand_text(const std::string& word);     ///< not split
   std::string expand_pattern(const std::string& word);  ///< quoted characters get a backslash
   std::string expand_document(const std::string& text);
   struct Fields;
@@ -84,7 +85,8 @@ class Interpreter {
   std::string special(char c) const;
   void assign(const Assignment& one, bool exports = false);
   void set(const std::string& name, const std::string& value);
-  static std::string changed(const std::string& operation, const std::string& value, const std::string& pattern, const std::string& with);
+  static std::string changed(const std::string& operation, const std::string& value, const std::string& pattern,
+                             const std::string& with);
 
   // arithmetic.cpp
   std::string arithmetic(const std::string& text);
@@ -112,7 +114,7 @@ class Interpreter {
   ReadScript out_;
   std::vector<std::string> conditions_;  ///< that are not known, around what is followed
   std::vector<std::map<std::string, std::optional<Variable>>> locals_;
-  std::string* output_ = nullptr;  ///< of a substitution or pipe
+  std::string* output_ = nullptr;     ///< of a substitution or pipe
   std::optional<std::string> piped_;  ///< what a pipe's former command printed
   bool output_known_ = true;
   std::set<std::string> asked_;  ///< script arguments and unknown facts that the last condition read

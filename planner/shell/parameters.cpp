@@ -9,10 +9,14 @@ namespace wt::shell {
 
 std::string Interpreter::special(char c) const {
   switch (c) {
-    case '#': return fallback_of("#", std::to_string(state_.arguments.size()));
-    case '?': return state_.last == Status::yes ? "0" : state_.last == Status::no ? "1" : unknown("$?");
-    case '0': return origin_;
-    default: return unknown(std::string("$") + c);
+    case '#':
+      return fallback_of("#", std::to_string(state_.arguments.size()));
+    case '?':
+      return state_.last == Status::yes ? "0" : state_.last == Status::no ? "1" : unknown("$?");
+    case '0':
+      return origin_;
+    default:
+      return unknown(std::string("$") + c);
   }
 }
 
@@ -22,7 +26,8 @@ std::optional<Words> Interpreter::values_of(const std::string& name, const std::
   if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) {
     const std::size_t n = std::strtoul(name.c_str(), nullptr, 10);
     if (n <= state_.arguments.size()) return Words{state_.arguments[n - 1]};
-    if (const auto given = state_.variables.find(name); given != state_.variables.end()) return Words{given->second.text()};
+    if (const auto given = state_.variables.find(name); given != state_.variables.end())
+      return Words{given->second.text()};
     asked_.insert("#");
     return std::nullopt;
   }
@@ -45,13 +50,15 @@ std::optional<Words> Interpreter::values_of(const std::string& name, const std::
   std::string key = variable.named ? expand_text(index) : plain(arithmetic(index));
   if (!variable.named && key.starts_with("-") && !has_unknown(key))  // from the end
     key = std::to_string(static_cast<long>(variable.items.size()) + std::strtol(key.c_str(), nullptr, 10));
-  if (has_unknown(key) || (!variable.list && has_unknown(variable.text()))) return Words{unknown("${" + name + "[" + index + "]}")};
+  if (has_unknown(key) || (!variable.list && has_unknown(variable.text())))
+    return Words{unknown("${" + name + "[" + index + "]}")};
   for (const auto& [known, value] : variable.items)
     if (known == key) return Words{value};
   return std::nullopt;
 }
 
-std::string Interpreter::changed(const std::string& operation, const std::string& value, const std::string& pattern, const std::string& with) {
+std::string Interpreter::changed(const std::string& operation, const std::string& value, const std::string& pattern,
+                                 const std::string& with) {
   const std::size_t size = value.size();
   constexpr std::size_t kLongest = 4096;
   if (size > kLongest) return unknown("a pattern in a long text");
@@ -168,31 +175,41 @@ void Interpreter::braces(const std::string& inner, bool quoted, Fields& out) {
         value = unknown(source);
       } else if (operation == '#' || operation == '%') {
         const std::string pattern = expand_pattern(word);
-        value = has_unknown(pattern) ? unknown(source) : changed(twice ? std::string(2, operation) : std::string(1, operation), text, plain(pattern), "") + marks;
+        value = has_unknown(pattern)
+                    ? unknown(source)
+                    : changed(twice ? std::string(2, operation) : std::string(1, operation), text, plain(pattern), "") +
+                          marks;
       } else if (operation == '/') {
         const std::size_t slash = word.find('/');
-        const std::string pattern = expand_pattern(word.substr(0, slash)), with = slash == std::string::npos ? "" : expand_text(word.substr(slash + 1));
-        value = has_unknown(pattern) || has_unknown(with) ? unknown(source) : changed(twice ? "//" : "/", text, plain(pattern), plain(with)) + marks;
+        const std::string pattern = expand_pattern(word.substr(0, slash)),
+                          with = slash == std::string::npos ? "" : expand_text(word.substr(slash + 1));
+        value = has_unknown(pattern) || has_unknown(with)
+                    ? unknown(source)
+                    : changed(twice ? "//" : "/", text, plain(pattern), plain(with)) + marks;
       } else if (operation == '^' || operation == ',') {
         std::string made = text;
         for (std::size_t i = 0; i < (twice ? made.size() : std::min<std::size_t>(1, made.size())); ++i)
-          made[i] = static_cast<char>(operation == '^' ? std::toupper(static_cast<unsigned char>(made[i])) : std::tolower(static_cast<unsigned char>(made[i])));
+          made[i] = static_cast<char>(operation == '^' ? std::toupper(static_cast<unsigned char>(made[i]))
+                                                       : std::tolower(static_cast<unsigned char>(made[i])));
         value = made + marks;
       } else if (operation == ':' && !all) {
         const std::size_t split = rest.find(':', 1);
-        const std::string from = plain(arithmetic(rest.substr(1, split - 1))), count = split == std::string::npos ? "" : plain(arithmetic(rest.substr(split + 1)));
+        const std::string from = plain(arithmetic(rest.substr(1, split - 1))),
+                          count = split == std::string::npos ? "" : plain(arithmetic(rest.substr(split + 1)));
         if (has_unknown(from) || has_unknown(count)) {
           value = unknown(source);
           continue;
         }
         const auto size = static_cast<long>(text.size());
-        long first = std::strtol(from.c_str(), nullptr, 10), length = count.empty() ? size : std::strtol(count.c_str(), nullptr, 10);
+        long first = std::strtol(from.c_str(), nullptr, 10),
+             length = count.empty() ? size : std::strtol(count.c_str(), nullptr, 10);
         first = first < 0 ? std::max(0L, size + first) : std::min(first, size);
         if (length < 0) length = std::max(0L, size + length - first);
         value = text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(length)) + marks;
       } else if (operation == ':') {
         const std::string from = plain(arithmetic(rest.substr(1, rest.find(':', 1) - 1)));
-        const std::size_t first = has_unknown(from) ? values->size() : std::strtoul(from.c_str(), nullptr, 10) - (name == "@" ? 1 : 0);
+        const std::size_t first =
+            has_unknown(from) ? values->size() : std::strtoul(from.c_str(), nullptr, 10) - (name == "@" ? 1 : 0);
         if (rest.find(':', 1) != std::string::npos || first > values->size()) return out.add(unknown(source), quoted);
         values->erase(values->begin(), values->begin() + static_cast<std::ptrdiff_t>(first));
         break;
@@ -203,7 +220,8 @@ void Interpreter::braces(const std::string& inner, bool quoted, Fields& out) {
   }
   const bool apart = quoted && (index == "@" || name == "@");  // "${list[@]}": a word each
   const auto separator = state_.variables.find("IFS");
-  const std::string between = quoted && !apart && separator != state_.variables.end() ? separator->second.text().substr(0, 1) : " ";
+  const std::string between =
+      quoted && !apart && separator != state_.variables.end() ? separator->second.text().substr(0, 1) : " ";
   for (std::size_t i = 0; i < values->size(); ++i) {
     if (i > 0) apart ? out.end() : out.add(between, quoted);
     out.add((*values)[i], quoted);

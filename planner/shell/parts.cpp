@@ -35,7 +35,8 @@ std::size_t behind_brackets(const std::string& text, std::size_t at, char open, 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool is_name(const std::string& word) {
-  return !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 && std::ranges::all_of(word, [](char c) { return is_name(c); });
+  return !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0 &&
+         std::ranges::all_of(word, [](char c) { return is_name(c); });
 }
 
 std::size_t behind_part(const std::string& text, std::size_t at) {
@@ -51,7 +52,10 @@ std::size_t behind_part(const std::string& text, std::size_t at) {
   if (c == '\'') return end(text.find('\'', at + 1));
   if (c == '"' || c == '`') {
     for (++at; at < text.size() && text[at] != c;)
-      at = mark_at(text, at) > 0 ? at + mark_at(text, at) : text[at] == '\\' ? at + 2 : c == '"' && std::strchr("$`", text[at]) != nullptr ? behind_part(text, at) : at + 1;
+      at = mark_at(text, at) > 0                                ? at + mark_at(text, at)
+           : text[at] == '\\'                                   ? at + 2
+           : c == '"' && std::strchr("$`", text[at]) != nullptr ? behind_part(text, at)
+                                                                : at + 1;
     return std::min(at + 1, text.size());
   }
   if (at + 1 >= text.size()) return text.size();

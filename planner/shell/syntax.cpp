@@ -16,7 +16,9 @@ namespace {
 
 constexpr int kDeepestCommands = 60;  // of nested commands
 
-bool ends_word(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0 || std::strchr(";&|()<>", c) != nullptr; }
+bool ends_word(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0 || std::strchr(";&|()<>", c) != nullptr;
+}
 
 class Parser {
  public:
@@ -37,7 +39,8 @@ class Parser {
   }
   std::string shortly() const { return text_.substr(at_, std::min<std::size_t>(text_.find('\n', at_) - at_, 30)); }
   [[noreturn]] void refuse(const std::string& found) const {
-    throw_usage("{}:{}: found '{}', needs a script that bash -n accepts; correct it, or give its command line alone", origin_, line(), found);
+    throw_usage("{}:{}: found '{}', needs a script that bash -n accepts; correct it, or give its command line alone",
+                origin_, line(), found);
   }
 
   void blanks() {
@@ -91,7 +94,8 @@ class Parser {
   }
   void need(const char* word) {
     lines();
-    if (!(std::isalpha(static_cast<unsigned char>(*word)) != 0 ? reserved(word) : next(word))) refuse(at_ < text_.size() ? shortly() : fmt::format("the end without {}", word));
+    if (!(std::isalpha(static_cast<unsigned char>(*word)) != 0 ? reserved(word) : next(word)))
+      refuse(at_ < text_.size() ? shortly() : fmt::format("the end without {}", word));
   }
 
   /// The text of one word as it is written; "" at a separator.
@@ -123,7 +127,9 @@ class Parser {
   bool at_end(const Words& ends) const {
     if (at_ >= text_.size()) return true;
     return std::ranges::any_of(ends, [&](const std::string& end) {
-      return std::isalpha(static_cast<unsigned char>(end[0])) != 0 || end == "}" ? at_reserved(end.c_str()) : text_.compare(at_, end.size(), end) == 0;
+      return std::isalpha(static_cast<unsigned char>(end[0])) != 0 || end == "}"
+                 ? at_reserved(end.c_str())
+                 : text_.compare(at_, end.size(), end) == 0;
     });
   }
 
@@ -225,7 +231,9 @@ class Parser {
         at_ += 2;
         return text_.substr(begin, at_ - 2 - begin);
       }
-      at_ = text_[at_] == '\\' ? std::min(at_ + 2, text_.size()) : std::strchr("$'\"`", text_[at_]) != nullptr ? behind_part(text_, at_) : at_ + 1;
+      at_ = text_[at_] == '\\'                            ? std::min(at_ + 2, text_.size())
+            : std::strchr("$'\"`", text_[at_]) != nullptr ? behind_part(text_, at_)
+                                                          : at_ + 1;
     }
     refuse("[[ without ]]");
   }
@@ -339,8 +347,10 @@ class Parser {
       out.is_list = true, ++at_;
       for (lines(); at_ < text_.size() && text_[at_] != ')'; lines()) {
         std::string one = word();
-        if (one.empty()) ++at_;
-        else out.list.push_back(std::move(one));
+        if (one.empty())
+          ++at_;
+        else
+          out.list.push_back(std::move(one));
       }
       if (!next(")")) refuse("( without )");
     } else {
@@ -375,7 +385,8 @@ class Parser {
       assigns = out.words.empty() ? std::ranges::find(declares, one) != declares.end() : assigns && one[0] == '-';
       out.words.push_back(std::move(one));
     }
-    if (out.words.empty() && out.assignments.empty() && out.redirections.empty()) refuse(at_ < text_.size() ? shortly() : "the end of the file");
+    if (out.words.empty() && out.assignments.empty() && out.redirections.empty())
+      refuse(at_ < text_.size() ? shortly() : "the end of the file");
   }
 
   struct Waiting {

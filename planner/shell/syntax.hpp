@@ -10,8 +10,8 @@ namespace wt::shell {
 struct Command;
 
 struct Redirection {
-  std::string operation;  ///< "<", ">", ">>", "<<", "<<<", ">&", ...
-  std::string target;     ///< a word
+  std::string operation;                            ///< "<", ">", ">>", "<<", "<<<", ">&", ...
+  std::string target;                               ///< a word
   std::shared_ptr<std::string> document = nullptr;  ///< of "<<": its text
   bool expands = true;                              ///< of "<<": whether its text has variables
 };

@@ -5,8 +5,7 @@
 namespace wt::shell {
 namespace {
 
-constexpr char kUnknown = '\x01', kUnknownEnd = '\x02', kFallback = '\x03', kFallbackEnd = '\x04',
-               kOptional = '\x05';
+constexpr char kUnknown = '\x01', kUnknownEnd = '\x02', kFallback = '\x03', kFallbackEnd = '\x04', kOptional = '\x05';
 
 }  // namespace
 
@@ -17,7 +16,8 @@ std::string optional(const std::string& words, const std::string& condition) {
 }
 
 std::optional<std::pair<std::string, std::string>> optional_of(const std::string& text) {
-  if (text.size() < 4 || text[0] != kUnknown || text[1] != kOptional || text.find(kUnknownEnd) != text.size() - 1) return std::nullopt;
+  if (text.size() < 4 || text[0] != kUnknown || text[1] != kOptional || text.find(kUnknownEnd) != text.size() - 1)
+    return std::nullopt;
   const std::size_t middle = text.find(kOptional, 2);
   if (middle == std::string::npos) return std::nullopt;
   return std::pair{text.substr(2, middle - 2), text.substr(middle + 1, text.size() - middle - 2)};
@@ -74,7 +74,8 @@ std::string plain(const std::string& text, std::string* marks) {
 }
 
 std::string without_marks(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return c >= kUnknown && c <= kOptional; }, '?');
+  std::ranges::replace_if(
+      text, [](char c) { return c >= kUnknown && c <= kOptional; }, '?');
   return text;
 }
 

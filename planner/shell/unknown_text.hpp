@@ -1,6 +1,6 @@
-// Texts of a script that are known in part. What a script does not say itself, such as $HOSTNAME or $(nvidia-smi), stays
-// in a text as the words that stand for it, between two marks. A second pair of marks remembers, beside a value, which
-// variable it is the fallback of: in ${NODES:-1} nobody said that NODES is 1.
+// Texts of a script that are known in part. What a script does not say itself, such as $HOSTNAME or $(nvidia-smi),
+// stays in a text as the words that stand for it, between two marks. A second pair of marks remembers, beside a value,
+// which variable it is the fallback of: in ${NODES:-1} nobody said that NODES is 1.
 #pragma once
 #include <optional>
 #include <string>

@@ -56,8 +56,8 @@ TEST_CASE("in bf16 neither") {
 TEST_CASE("the replayed peak of every policy is the measured one, and below that without recompute") {
   for (const RunSpec& run : some_of(policy_runs())) {
     const double step = step_memory_error(run), highest = highest_memory_error(run);
-    INFO(run.layout.name() << ", " << to_string(run.layout.recompute) << ": step " << 100 * step
-                           << " %, highest " << 100 * highest << " %");
+    INFO(run.layout.name() << ", " << to_string(run.layout.recompute) << ": step " << 100 * step << " %, highest "
+                           << 100 * highest << " %");
     CHECK(step >= -0.02);
     CHECK(step <= 0.03);
     CHECK(std::abs(highest) <= 0.10);

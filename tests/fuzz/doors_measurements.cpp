@@ -93,7 +93,8 @@ std::vector<Door> measurement_doors() {
                    }});
   doors.push_back({"nccl_tests_json", {}, [](const auto& input, const auto&) {
                      const nlohmann::json document = lax_json(input);
-                     if (is_nccl_tests_json(document)) profile_of(read_nccl_tests_json(document, "log.json"), "log.json");
+                     if (is_nccl_tests_json(document))
+                       profile_of(read_nccl_tests_json(document, "log.json"), "log.json");
                    }});
   doors.push_back({"work_list", {}, [](const auto& input, const fs::path& folder) {
                      read_work_list(written(folder, "work.json", input));

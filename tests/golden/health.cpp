@@ -26,7 +26,8 @@ FleetObservation broken_fleet() {
   fleet.slow_device(3, 5, 1.05);
   fleet.half_rail(7, 2);
   fleet.fleet.nodes[9].xids =
-      read_kernel_log("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n").events;
+      read_kernel_log("NVRM: Xid (PCI:0000:33:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")
+          .events;
   fleet.slow_node(12, 1.2);
   for (int d = 0; d < 8; ++d) fleet.device(12, d).throttle = {"hw_thermal"}, fleet.device(12, d).temperature_C = 91;
   fleet.fleet.nodes[14].nics = {{.name = "eth0", .seconds = 5, .errors = {{"rx_crc_errors", 3}}}};

@@ -67,7 +67,8 @@ TEST_CASE("import says whether the bus bandwidth of nccl-tests is usual, and fla
     INFO(ended.said);
     CHECK(ended.status == 0);
     CHECK_THAT(ended.said, Contains("4 sizes of all_reduce over 16 NVIDIA H100 80GB HBM3 on 2 nodes") &&
-                               Contains("for this fabric; the model expects") && Contains("published on similar fabrics"));
+                               Contains("for this fabric; the model expects") &&
+                               Contains("published on similar fabrics"));
   }
   CHECK_THAT(run(logs + "rack.txt").said, Contains("on 1 node of NVLink (18 hosts)") && Contains("racks of 72 GPUs"));
   CHECK_THAT(run(logs + "split_by_rail.txt").said, Contains("in one of 8 groups at once"));

@@ -284,8 +284,10 @@ TEST_CASE("models are compared with their like") {
 
 TEST_CASE("an XID 79 cordons its node whatever it measures") {
   SyntheticFleet fleet({.nodes = 8}, 8);
-  fleet.fleet.nodes[3].xids = read_kernel_log(
-      "[  812.1] NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n").events;
+  fleet.fleet.nodes[3].xids =
+      read_kernel_log(
+          "[  812.1] NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")
+          .events;
   const HealthVerdict verdict = judge(fleet.fleet);
   REQUIRE(cordoned(verdict) == Names{"node-003"});
   const Finding& f = verdict.nodes.front().findings.front();

@@ -176,8 +176,10 @@ TEST_CASE("DCGM-exporter's metrics become devices and events") {
 
 TEST_CASE("DCGM's count of XIDs is an event of its GPU, once") {
   const std::string counted =
-      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"79\"} 2\n"
-      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"31\"} 0\n"
+      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"79\"} "
+      "2\n"
+      "DCGM_EXP_XID_ERRORS_COUNT{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\",xid=\"31\"} "
+      "0\n"
       "DCGM_FI_DEV_XID_ERRORS{gpu=\"3\",UUID=\"GPU-c\",pci_bus_id=\"00000000:3B:00.0\",Hostname=\"h\"} 79\n";
   const auto nodes = nodes_from_dcgm(counted, "m", "this");
   REQUIRE(nodes.at(0).xids.size() == 1);

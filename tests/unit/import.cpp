@@ -89,7 +89,8 @@ TEST_CASE("the same size again is a further sample; older tests without a root r
   CHECK(from_nccl_tests(again, "t").measurements[1].shape.at("ranks") == 4);
   CHECK(from_nccl_tests(with(kTable, "sum      -1", "sum"), "t").measurements.size() == 2);
   std::string exchanged = with(kTable, "all_reduce_perf", "alltoall_perf");  // bus bandwidth is (n-1)/n of the other
-  for (const auto& [whole, half] : {std::pair("15.73", " 7.87"), {"15.89", " 7.94"}, {"100.66", " 50.33"}, {"101.68", " 50.84"}})
+  for (const auto& [whole, half] :
+       {std::pair("15.73", " 7.87"), {"15.89", " 7.94"}, {"100.66", " 50.33"}, {"101.68", " 50.84"}})
     exchanged = with(exchanged, whole, half);
   const Profile exchange = from_nccl_tests(exchanged, "t");
   CHECK(exchange.measurements[0].kernel == "all_to_all");

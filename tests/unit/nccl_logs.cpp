@@ -62,7 +62,8 @@ TEST_CASE("every form of a log gives its test, group, hosts and times") {
     CHECK(found.hosts == log.hosts);
     CHECK(found.groups == log.groups);
     CHECK(found.sizes.size() == log.sizes);
-    if (log.largest_us > 0) CHECK(median(found.sizes.at(1 << 29).out_of_place_s) == Approx(log.largest_us * 1e-6).epsilon(2e-3));
+    if (log.largest_us > 0)
+      CHECK(median(found.sizes.at(1 << 29).out_of_place_s) == Approx(log.largest_us * 1e-6).epsilon(2e-3));
   }
 }
 

@@ -1,12 +1,12 @@
-// Small jobs in the words of each framework's documentation, with what they mean: tests/data/recipes/corpus/FOLDER holds
-// files, and expected.yaml says what import-run has to read in each. Expected values are worked out by hand.
+// Small jobs in the words of each framework's documentation, with what they mean: tests/data/recipes/corpus/FOLDER
+// holds files, and expected.yaml says what import-run has to read in each. Expected values are worked out by hand.
 //
 //   FILE:
 //     gpus, model, vocab, seq_len, from: as the flags of import-run; env: {NAME: VALUE}
 //     error: parts of the message, one or a list; nothing else is then expected
-//     parameters, active: exact numbers, or millions with a suffix M (what publishers print, to a half of its last digit)
-//     layout: as the plan prints it, 1x16 expert 8; world, replicate, shard, tensor, pipeline, chunks, context, expert
-//     master, moments: formats of state; saves, save_interval; rank, alpha, adapted: of adapters; layers, mtp
+//     parameters, active: exact numbers, or millions with a suffix M (what publishers print, to a half of its last
+//     digit) layout: as the plan prints it, 1x16 expert 8; world, replicate, shard, tensor, pipeline, chunks, context,
+//     expert master, moments: formats of state; saves, save_interval; rank, alpha, adapted: of adapters; layers, mtp
 //     microbatch, batch, sequence, steps, warmup, lr, final_lr, precision, schedule, dispatcher, recompute
 //     assumed, learning, ignored: parts of lines that have to be in this list, one or a list; [] = the list is empty
 //     not_assumed: parts that no line of that list has

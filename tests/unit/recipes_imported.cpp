@@ -246,7 +246,8 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
   CHECK_THAT(refused("--recompute-granularity some"), Contains("found some, allowed are full, selective"));
   CHECK_THAT(refused("--recompute-granularity selective --recompute-modules mlp moe attn"),
              Contains("recompute-modules: found attn, needs core_attn"));
-  CHECK_THAT(refused("--fp8-format hybrid --fp8-recipe new"), Contains("fp8-recipe: found new, allowed are tensorwise"));
+  CHECK_THAT(refused("--fp8-format hybrid --fp8-recipe new"),
+             Contains("fp8-recipe: found new, allowed are tensorwise"));
   CHECK_THAT(refused("--moe-token-dispatcher-type flex --expert-model-parallel-size 8 --moe-flex-dispatcher-backend x"),
              Contains("found x, allowed are deepep, hybridep"));
   CHECK_THAT(refused("--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'E|t|L'"),
@@ -255,7 +256,8 @@ TEST_CASE("words that a format does not have are refused, and those that we do n
   const ImportedRun assumed =
       import_run(flags + "--expert-model-parallel-size 8 --lr-decay-style WSD --cp-comm-type a2a", "job.sh", mixtral);
   CHECK(assumed.run.layout.dispatcher == Dispatcher::allgather);  // the default of 0.16.1
-  CHECK_THAT(refused("--moe-token-dispatcher-type ring"), Contains("found ring, allowed are allgather, alltoall, flex"));
+  CHECK_THAT(refused("--moe-token-dispatcher-type ring"),
+             Contains("found ring, allowed are allgather, alltoall, flex"));
   CHECK(says(import_run(flags + "--use-megatron-fsdp --moe-token-dispatcher-type alltoall", "job.sh", mixtral).assumed,
              "data-parallel-sharding-strategy: found none, which is no_shard in 0.16.1"));
   CHECK(says(assumed.learning, "lr-decay-style: found WSD, taken as cosine"));

@@ -11,8 +11,8 @@ namespace wt {
 
 class GateBlocks {
  public:
-  GateBlocks(GateTree base, GateTree current, std::string command, GoogleBenchmarkClock clock, std::filesystem::path log,
-             std::uint64_t seed);
+  GateBlocks(GateTree base, GateTree current, std::string command, GoogleBenchmarkClock clock,
+             std::filesystem::path log, std::uint64_t seed);
 
   /// Measures blocks until every benchmark is decided, or the next block would exceed the time limit; at least one.
   /// From the second block on, a Google Benchmark executable runs only undecided benchmarks; if that fails, all

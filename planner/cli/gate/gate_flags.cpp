@@ -12,7 +12,8 @@ void GateFlags::add_to(const Command& command) {
   command.flag("--allow-missing", gate.allow_missing, "Benchmarks that vanished are no finding");
   command.option("--ignore", gate.ignored_facts, "Fingerprint fact that may differ (repeatable)").one_a_mention();
   command
-      .option("--floor", floors, "Smallest change that is a finding: a share (default: 3%), a time (5us), or both (repeatable)")
+      .option("--floor", floors,
+              "Smallest change that is a finding: a share (default: 3%), a time (5us), or both (repeatable)")
       .one_a_mention();
   command.option("--clock", clock, "Time of Google Benchmark to compare: real, or cpu, that of the benchmark's thread")
       .shows_default();

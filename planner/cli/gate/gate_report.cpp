@@ -31,9 +31,8 @@ std::string settings(const GateResult& result) {
     return fmt::format(
         "A finding: p < {:g} over all benchmarks and looks, and {}. The intervals hold at all looks together.", o.alpha,
         gate_floors(o));
-  return fmt::format(
-      "A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), and {}.", o.alpha,
-      o.separation_samples, gate_floors(o));
+  return fmt::format("A finding: adjusted exact U p < {:g} (or full separation from {} samples a side), and {}.",
+                     o.alpha, o.separation_samples, gate_floors(o));
 }
 
 Table gate_table(const std::vector<const GateRow*>& rows) {

@@ -64,8 +64,8 @@ NodeObservation read_dcgm(const std::string& file, const std::string& node) {
 }
 
 DriverReports read_driver_reports(const Options& o) {
-  DriverReports reports{
-      read_kernel_log(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)), {}};
+  DriverReports reports{read_kernel_log(o.kernel_log.empty() ? kernel_log() : read_text("--kernel-log", o.kernel_log)),
+                        {}};
   if (!o.dcgm.empty()) reports.dcgm = read_dcgm(o.dcgm, host_facts()["host"]);
   return reports;
 }

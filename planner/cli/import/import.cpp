@@ -149,7 +149,8 @@ struct Imported {
 Imported import_nccl_tests(const Options& o, const std::string& text, const nlohmann::json* document) {
   NcclTestsOptions known{.test = o.test, .gpus = o.gpus};
   if (o.gpus > 0) {
-    if (o.cluster.empty()) throw_usage("--gpus {}: found no --cluster, needs one, which says what GPUs they are", o.gpus);
+    if (o.cluster.empty())
+      throw_usage("--gpus {}: found no --cluster, needs one, which says what GPUs they are", o.gpus);
     const ClusterSpec cluster = read_cluster(o.cluster);
     known.gpu = cluster.gpu_name;
     known.gpus_per_host = std::min(cluster.gpus_per_node, gpus_of_host(cluster.gpu_name));
@@ -211,14 +212,18 @@ void add_import(CLI::App& app) {
                         "Example: windtunnel import all_reduce.txt --cluster hgx-h100 -o profile.json");
   const auto o = command.runs(import_file);
   command
-      .option("FILE", o->file, "What an nccl-tests program printed or wrote with -J, nvbench's JSON, or a trace exported by torch.profiler")
+      .option(
+          "FILE", o->file,
+          "What an nccl-tests program printed or wrote with -J, nvbench's JSON, or a trace exported by torch.profiler")
       .required();
   command.option(
       "--cluster", o->cluster,
       "Cluster it was measured on, whose link speeds calibrate needs: a preset of configs/clusters, or a file");
-  command.option("--test", o->test, "Test of nccl-tests, where the file names none or several: all_reduce, alltoall, ...");
+  command.option("--test", o->test,
+                 "Test of nccl-tests, where the file names none or several: all_reduce, alltoall, ...");
   command
-      .option("--gpus", o->gpus, "GPUs of nccl-tests, where the file has no list of devices; their cluster is --cluster")
+      .option("--gpus", o->gpus,
+              "GPUs of nccl-tests, where the file has no list of devices; their cluster is --cluster")
       .between(std::int64_t{2}, std::int64_t{100000});
   command.option("-o,--output", o->output, "Profile (JSON) to write");
   command.flag("--json", o->json, "Print one JSON document");

@@ -28,7 +28,8 @@ std::string cluster_text(const NcclTests& tests, std::int64_t nodes) {
 
 /// What the largest size says of the fabric.
 std::string judgement(const UsualCollective& at, std::int64_t bytes, double bus_Bps) {
-  std::string out = fmt::format("At {} {:.4g} GB/s of bus bandwidth", format_bytes(static_cast<double>(bytes)), bus_Bps / 1e9);
+  std::string out =
+      fmt::format("At {} {:.4g} GB/s of bus bandwidth", format_bytes(static_cast<double>(bytes)), bus_Bps / 1e9);
   if (at.usual != Usual::unknown) out += fmt::format(": {} for this fabric", to_string(at.usual));
   if (at.low_Bps > 0)
     out += fmt::format("; the model expects {:.4g} to {:.4g} (80 %)", at.low_Bps / 1e9, at.high_Bps / 1e9);
@@ -52,7 +53,8 @@ Report nccl_tests_report(const NcclTests& tests, const UsualCollectives* usual, 
               .columns = {numeric("bytes"), numeric("samples"), numeric("median", "us"),
                           numeric("algorithm bandwidth", "GB/s"), numeric("bus bandwidth", "GB/s")}};
   if (usual)
-    for (const Column& column : {numeric("usual", "GB/s"), numeric("published below"), numeric("above"), Column("verdict")})
+    for (const Column& column :
+         {numeric("usual", "GB/s"), numeric("published below"), numeric("above"), Column("verdict")})
       table.columns.push_back(column);
   nlohmann::json sizes = nlohmann::json::array();
   std::string unpredicted;
@@ -61,8 +63,7 @@ Report nccl_tests_report(const NcclTests& tests, const UsualCollectives* usual, 
     const double algorithm_Bps = static_cast<double>(bytes) * tests.buffer_factor() / seconds,
                  bus_Bps = algorithm_Bps * tests.bus_factor();
     table.rows.push_back({whole(bytes), whole(static_cast<std::int64_t>(size.out_of_place_s.size())),
-                          Cell(seconds * 1e6), gigabytes(algorithm_Bps),
-                          gigabytes(bus_Bps)});
+                          Cell(seconds * 1e6), gigabytes(algorithm_Bps), gigabytes(bus_Bps)});
     nlohmann::json entry = {{"bytes", bytes},
                             {"samples", size.out_of_place_s.size()},
                             {"median_s", seconds},
@@ -71,7 +72,8 @@ Report nccl_tests_report(const NcclTests& tests, const UsualCollectives* usual, 
     if (usual) {
       const UsualCollective at = usual->of(bytes, seconds);
       auto& row = table.rows.back();
-      row.emplace_back(at.low_Bps > 0 ? fmt::format("{:.4g} to {:.4g}", at.low_Bps / 1e9, at.high_Bps / 1e9) : "not known");
+      row.emplace_back(at.low_Bps > 0 ? fmt::format("{:.4g} to {:.4g}", at.low_Bps / 1e9, at.high_Bps / 1e9)
+                                      : "not known");
       row.push_back(whole(static_cast<std::int64_t>(at.below)));
       row.push_back(whole(static_cast<std::int64_t>(at.above)));
       row.emplace_back(to_string(at.usual), status_of(at.usual));
@@ -95,13 +97,16 @@ Report nccl_tests_report(const NcclTests& tests, const UsualCollectives* usual, 
   Section section{.id = "collectives", .title = "What was measured", .items = {table}};
   for (const std::string& note : tests.notes) section.paragraphs.push_back("Note: " + note + ".");
   if (tests.groups > 1)
-    section.paragraphs.push_back(fmt::format(
-        "{} groups ran the test at once (NCCL_TESTS_SPLIT). The times are those of rank 0's. calibrate leaves them out.",
-        tests.groups));
+    section.paragraphs.push_back(
+        fmt::format("{} groups ran the test at once (NCCL_TESTS_SPLIT). The times are those of rank 0's. calibrate "
+                    "leaves them out.",
+                    tests.groups));
   report.sections.push_back(std::move(section));
-  report.payload = {{"kind", "nccl-tests"}, {"measurements", tests.sizes.size()}, {"test", tests.test},
-                    {"ranks", tests.ranks()}, {"nodes", nodes}, {"hosts", tests.hosts}, {"groups", tests.groups},
-                    {"sizes", std::move(sizes)}, {"notes", tests.notes}};
+  report.payload = {{"kind", "nccl-tests"},   {"measurements", tests.sizes.size()},
+                    {"test", tests.test},     {"ranks", tests.ranks()},
+                    {"nodes", nodes},         {"hosts", tests.hosts},
+                    {"groups", tests.groups}, {"sizes", std::move(sizes)},
+                    {"notes", tests.notes}};
   return report;
 }
 

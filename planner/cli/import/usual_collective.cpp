@@ -47,7 +47,8 @@ bool UsualCollectives::similar(const CollectivePoint& point, double bytes) const
       point.machine.transport == kSharedTransport || point.machine.generation != here.machine.generation ||
       (point.group.nodes > 1) != here.many())
     return false;
-  if (!here.many()) return point.group.ranks == group_.ranks && link_load(point.question()).link == link_load(here).link;
+  if (!here.many())
+    return point.group.ranks == group_.ranks && link_load(point.question()).link == link_load(here).link;
   return transport_family(point.machine.transport) == transport_family(here.machine.transport) &&
          within(point.machine.nic_Bps, here.machine.nic_Bps, kSameAdapters) &&
          within(static_cast<double>(point.group.nodes), static_cast<double>(group_.nodes), kSameNodes) &&

@@ -1,5 +1,5 @@
-// What a collective usually takes on a fabric: by the model of its machine, and by the published measurements of similar
-// fabrics. `windtunnel import` judges nccl-tests by both.
+// What a collective usually takes on a fabric: by the model of its machine, and by the published measurements of
+// similar fabrics. `windtunnel import` judges nccl-tests by both.
 #pragma once
 #include <string>
 #include <vector>

@@ -52,7 +52,8 @@ std::map<std::string, std::string> variables_of(const std::vector<std::string>& 
 std::optional<std::string> file_beside(const std::filesystem::path& file) {
   std::error_code none;
   constexpr std::uintmax_t kLargest = 1 << 20;
-  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) > kLargest) return std::nullopt;
+  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) > kLargest)
+    return std::nullopt;
   return read_file(file, "a script");
 }
 
@@ -91,12 +92,16 @@ void add_import_run(CLI::App& app) {
                  fmt::format("What it is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
   command.option("--model", o->model, "Model, where the file names none: of configs/models, a repository, or a file");
   command.option("--gpus", o->gpus, "GPUs, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
-  command.option("--vocab", o->vocab, "Tokens of the tokenizer, where the file does not say how many").between(std::int64_t{2}, INT64_MAX);
-  command.option("--seq-len", o->seq_len, "Tokens of a sequence, where the file does not say how many").between(std::int64_t{1}, INT64_MAX);
+  command.option("--vocab", o->vocab, "Tokens of the tokenizer, where the file does not say how many")
+      .between(std::int64_t{2}, INT64_MAX);
+  command.option("--seq-len", o->seq_len, "Tokens of a sequence, where the file does not say how many")
+      .between(std::int64_t{1}, INT64_MAX);
   command.option("--env", o->variables, "NAME=VALUE of a script's environment; may be repeated");
-  command.flag("--evaluate", o->evaluate, "Run a script under bash, with stubs for what it starts, instead of reading it");
+  command.flag("--evaluate", o->evaluate,
+               "Run a script under bash, with stubs for what it starts, instead of reading it");
   command.option("-o,--output", o->output, "Run file to write instead of standard output");
-  command.flag("--json", o->json, "Print one JSON document: the run, and what was assumed, changes learning alone, or is ignored");
+  command.flag("--json", o->json,
+               "Print one JSON document: the run, and what was assumed, changes learning alone, or is ignored");
 }
 
 }  // namespace wt
