@@ -79,7 +79,7 @@ TEST_CASE("one JSON document says the same") {
 
 TEST_CASE("this node is checked, written down and judged again the same") {
   const TempDirectory folder;
-  write_bytes(folder / "log", "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n").events;
+  write_bytes(folder / "log", "NVRM: Xid (PCI:0000:03:00): 79, GPU has fallen off the bus.\n");
   write_bytes(folder / "dcgm", "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",Hostname=\"pod\"} 50\n");
   const std::string out = (folder / "out.json").string();
   const Ended ended = run("--quick --storage " + folder.path().string() + " --kernel-log " + (folder / "log").string() +
