@@ -38,7 +38,10 @@ std::int64_t megatron_vocabulary(RecipeReading& reading, MegatronKeys keys) {
     keys.value("vocab_size"), keys.value("make_vocab_size_divisible_by");
     return keys.integer("padded_vocab_size", 0, 2);
   }
-  const std::string type = keys.text("tokenizer_type", ""), model = keys.text("tokenizer_model", "");
+  // pretrain_gpt.py's args_defaults: with a --vocab-file it is GPT-2's.
+  const bool files = keys.flags() && keys.has("vocab_file") && !keys.has("vocab_size");
+  const std::string type = keys.text("tokenizer_type", files ? "GPT2BPETokenizer" : ""),
+                    model = keys.text("tokenizer_model", "");
   const std::int64_t said = keys.integer("vocab_size", 0, 2), known = known_tokenizer(type, model);
   std::int64_t size = 0;
   if (type == "NullTokenizer" || type == "NullMultimodalTokenizer") {
