@@ -31,6 +31,7 @@ std::string with_variables(const std::string& text, const std::map<std::string, 
 /// "a b" is two values of a flag, as on a command line; a list in parentheses is one.
 Settings::Value flag_value(const std::string& text) {
   std::string bare = text;
+  std::erase(bare, '\\');  // which the tests' runner hands to a shell
   if (bare.starts_with("[") && bare.ends_with("]")) bare = bare.substr(1, bare.size() - 2);
   if (bare == "true" || bare == "True") return true;
   if (bare.starts_with("(") || bare.find('|') != std::string::npos) return bare;

@@ -10,7 +10,7 @@ namespace wt::shell {
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// Words in the making.
-struct Interpreter::Fields {
+struct Fields {
   Words words;
   std::string now;
   bool begun = false;  ///< also by "" in quotes

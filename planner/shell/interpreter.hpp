@@ -43,6 +43,8 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
+struct Fields;
+
 class Interpreter {
  public:
   explicit Interpreter(const ScriptSource& source);
@@ -76,7 +78,6 @@ class Interpreter {
   std::string expand_text(const std::string& word);     ///< not split
   std::string expand_pattern(const std::string& word);  ///< quoted characters get a backslash
   std::string expand_document(const std::string& text);
-  struct Fields;
   void expand_into(const std::string& word, Fields& out, bool quoted);
   void dollar(const std::string& word, std::size_t& at, bool quoted, Fields& out);
   void braces(const std::string& inner, bool quoted, Fields& out);

@@ -12,7 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from megatron_sources import Release, flags
+from megatron_sources import Release, calls, flags, literal
 
 PINNED = "core_v0.16.1"
 OTHERS = ["23.04", "23.06", *[f"core_v0.{minor}.0" for minor in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18, 19)], "HEAD"]
@@ -39,6 +39,19 @@ def verdict_of(word, rows):
     return next((found for pattern, found in rows if fnmatch.fnmatchcase(word, pattern)), None)
 
 
+def tools(release):
+    """{flag: file} of the programs beside pretraining, such as servers and converters."""
+    out = {}
+    for path in release.git("grep", "-l", "add_argument(", release.tag, "--", "*.py").split():
+        path = path.split(":", 1)[1]
+        if path.endswith("training/arguments.py") or path.startswith("tests/"):
+            continue
+        for call in calls(release.tree(path), "add_argument"):
+            names = [literal(a) for a in call.args]
+            out.update({name[2:]: path for name in names if isinstance(name, str) and name.startswith("--")})
+    return out
+
+
 def main(repository, deepspeed, pai):
     rows = verdicts(tomllib.loads((Path(__file__).parent / "megatron_core.toml").read_text()))
     pinned = parser_of(Release(repository, PINNED))
@@ -56,8 +69,11 @@ def main(repository, deepspeed, pai):
     forks = [("Pai-Megatron-Patch", flags(Release(pai, "HEAD"), "megatron_patch/arguments.py")),
              ("Megatron-DeepSpeed", [*DEEPSPEED, *parser_of(Release(deepspeed, "HEAD"))]), ("MegaBlocks' fork of Megatron-LM", MEGABLOCKS)]
     known = {word.replace("_", "-") for word in found}
+    own = {word.replace("_", "-"): f"Megatron-LM's {path}, not of pretraining" for word, path in tools(Release(repository, PINNED)).items()}
     others = {word.replace("_", "-"): owner for owner, all_words in forks for word in all_words if word.replace("_", "-") not in known}
+    others |= {word: owner for word, owner in own.items() if word not in known}
     words = {word.replace("_", "-"): {**verdict_of(word, rows), **facts} for word, facts in sorted(found.items())}
+    words["spec"]["usual"] = "local"  # layers of attention and FFN, without Transformer Engine
     words["launch.*"] = {"is": "modelled"}  # what planner/recipes/shell_text.cpp makes of the launcher
     lines = ",\n".join(f"  {json.dumps(word)}: {json.dumps(entry)}" for word, entry in words.items())
     owners = ",\n".join(f"  {json.dumps(word)}: {json.dumps(owner)}" for word, owner in sorted(others.items()))
