@@ -14,7 +14,11 @@ namespace wt {
 
 using nlohmann::json;
 
-static void to_json(json& out, Verdict verdict) { out = to_string(verdict); }
+/// The verdict as one word, for machines.
+static std::string word_of(Verdict verdict) {
+  return verdict == Verdict::below_floor ? "below_floor" : to_string(verdict);
+}
+static void to_json(json& out, Verdict verdict) { out = word_of(verdict); }
 static void to_json(json& out, const FingerprintDifference& d) {
   out = {{"key", d.key}, {"base", d.left}, {"current", d.right}};
 }
@@ -68,7 +72,7 @@ json gate_json(const GateResult& result) {
   json counts;
   for (Verdict v : {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::incomparable, Verdict::inconclusive,
                     Verdict::below_floor, Verdict::faster, Verdict::fresh, Verdict::same})
-    counts[to_string(v)] = result.count(v);
+    counts[word_of(v)] = result.count(v);
   return {{"schema", "windtunnel.gate/1"},
           {"sentence", result.sentence()},
           {"exit_status", result.exit_status()},
