@@ -6,8 +6,9 @@ program=$1 folder=$2
 command -v dpkg-query >/dev/null || exit 0
 mkdir -p "$folder"
 ldd "$program" | awk '$3 ~ /^\// {print $3}' | while read -r library; do
-  # By its name: packages still name folders that are links now.
-  package=$(dpkg-query -S "*/$(basename "$(readlink -f "$library")")" 2>/dev/null | head -n 1 | cut -d: -f1)
+  file=$(readlink -f "$library")
+  # Packages may still name /lib, which is a link to /usr/lib now.
+  package=$(dpkg-query -S "*${file#/usr}" 2>/dev/null | head -n 1 | cut -d: -f1)
   case $package in '' | libc6 | libgcc-s1 | libstdc++6) continue ;; esac
   cp "/usr/share/doc/$package/copyright" "$folder/$package"
 done

@@ -67,10 +67,9 @@ const explore = (() => {
 
   // What is said of a row: pairs of a name and a text, and whether the limit is kept.
   function facts(spec, row, price, limit, unit) {
-    const of = column => row[column].number, words = row[spec.words].text;
+    const of = column => row[column].number, text = column => row[column].text + ' ' + unit, words = row[spec.words].text;
     if (of(spec.middle) === undefined) return {entries: [['no plan', words]], status: 'bad'};
-    const range = show(of(spec.middle)) + ' ' + unit + '; ' + show(of(spec.low)) + ' to ' + show(of(spec.high)) +
-        ' in 90 % of the simulated runs';
+    const range = text(spec.middle) + '; ' + row[spec.low].text + ' to ' + text(spec.high) + ' in 90 % of the simulated runs';
     const kept = of(spec.high) <= limit;
     return {
       entries: [
@@ -78,7 +77,7 @@ const explore = (() => {
         [
           'deadline',
           Number.isFinite(limit) ? (kept ? '\u2713 met: ' : '\u2717 missed: ') + '95 % of the runs take at most ' +
-                  show(of(spec.high)) + ' ' + unit :
+                  text(spec.high) :
                                    'none is given'
         ],
         [

@@ -173,9 +173,10 @@ std::string said_of(const std::string& set) {
 
 TEST_CASE("a reader moves among rows, and sees the row's own numbers and no others") {
   if (!has_program("chromium")) return;
-  CHECK_THAT(said_of(""), Catch::Contains("10 days; 8 to 13 in 90 %") && Catch::Contains("missed: 95 % of the runs") &&
+  CHECK_THAT(said_of(""), Catch::Contains("10 days; 8 to 13 days in 90 %") &&
+                              Catch::Contains("missed: 95 % of the runs") &&
                               Catch::Contains("no price is given; 4,000 GPU-hours") && Catch::EndsWith("HSDP 1"));
-  CHECK_THAT(said_of("set('0', 1);"), Catch::Contains("5.5 days; 4 to 7 in 90 %") &&
+  CHECK_THAT(said_of("set('0', 1);"), Catch::Contains("5.5 days; 4 to 7 days in 90 %") &&
                                           Catch::Contains("met: 95 % of the runs take at most 7 days"));
   CHECK_THAT(said_of("set('0', 1); set('1', 1);"), Catch::EndsWith("no plandoes not fit 4"));
 }

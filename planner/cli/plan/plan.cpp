@@ -313,8 +313,8 @@ void add_plan(CLI::App& app) {
                  "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"
                  "takes these layouts, listed in plan.yaml, when it shrinks");
   command.flag("--explore", o->explore,
-               "Also plan half to twice the GPUs and the batch, a quarter of an hour of plans: rows among which the\n"
-               "reader of the page moves");
+               "Also plan half to twice the GPUs and the batch, up to 15 plans in all: rows among which the reader of\n"
+               "the page moves");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
 }
