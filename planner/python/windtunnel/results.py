@@ -36,7 +36,8 @@ class Result:
         return self.document["payload"] if self.report is self.document else self.document
 
     def frames(self):
-        """The tables of the report as pandas DataFrames by title: numbers where cells hold them, else their text."""
+        """The tables of the report as pandas DataFrames by title: a column of numbers has None where a cell
+        has a word instead, as "-"; other columns have the text."""
         import pandas  # only here: the package works without it
 
         out = {}
@@ -44,7 +45,8 @@ class Result:
             for item in section["items"]:
                 if item["type"] == "table" and item["columns"]:
                     names = [f"{c['name']} [{c['unit']}]" if c["unit"] else c["name"] for c in item["columns"]]
-                    rows = [[cell.get("number", cell["text"]) for cell in row] for row in item["rows"]]
+                    numeric = [any("number" in row[i] for row in item["rows"]) for i in range(len(names))]
+                    rows = [[cell.get("number") if of else cell["text"] for cell, of in zip(row, numeric)] for row in item["rows"]]
                     out[item["title"] or section["title"]] = pandas.DataFrame(rows, columns=names)
         return out
 
