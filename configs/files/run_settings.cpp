@@ -21,6 +21,7 @@ constexpr std::array kAside = std::to_array<std::string_view>(
 constexpr std::array kMayChange = std::to_array<std::pair<std::string_view, const char*>>(
     {{"run_name", "a label"},
      {"model.name", "a label"},
+     {"model.approximations", "words for people"},
      {"model.mtp_loss_scaling_factor", "lowered in the course of a training (DeepSeek-V3, section 4.2)"},
      {"model.ffn_config.moe_loss_weight", "tuned in the course of a training"},
      {"model.ffn_config.moe_zloss_weight", "tuned in the course of a training"},

@@ -90,7 +90,7 @@ void KnownWords::refuse_unknown(const Settings& settings, const std::string& wor
 
 void KnownWords::check_value(const Settings& settings, const Settings::Entry& entry, const Word& word) const {
   if (word.takes == "nothing" && !entry.value.is_boolean())
-    settings.fail(entry.key, "found {} behind it, takes nothing; remove it", text_of(entry.value));
+    settings.fail(entry.key, "found \"{}\" behind it, takes nothing; remove it", text_of(entry.value));
   if (word.takes == "one" && entry.value.is_array())
     settings.fail(entry.key, "found {}, needs one value", text_of(entry.value));
   if (word.choices.is_array() && word.verdict != WordVerdict::ignored) {

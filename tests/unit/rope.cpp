@@ -125,7 +125,8 @@ TEST_CASE("values that no formula takes are refused by their key") {
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::beta_slow, 0.0), Contains("beta_slow: found 0"));
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::mscale, -1.0), Contains("mscale: found -1"));
   CHECK_THAT(with(kDeepSeekV3, &RopeScaling::attention_factor, -1.0), Contains("attention_factor: found -1"));
-  CHECK_THAT(with(kLlama31, &RopeScaling::high_freq_factor, 1.0),
-             Contains("high_freq_factor: found 1, llama3 needs more than low_freq_factor"));
+  CHECK_THAT(with(kLlama31, &RopeScaling::high_freq_factor, 0.5),
+             Contains("high_freq_factor: found 0.5, llama3 needs at least low_freq_factor"));
+  CHECK(with(kLlama31, &RopeScaling::high_freq_factor, 1.0) == "no error");
   CHECK_THAT(with(kLlama31, &RopeScaling::low_freq_factor, 0.0), Contains("low_freq_factor: found 0"));
 }

@@ -63,6 +63,8 @@ struct Other {
 const std::vector<std::string> kDense{"model.ffn_config: {ffn_hidden_size: 96}"};
 const std::vector<std::string> kLatent{
     "model.attn_config: {kv_lora_rank: 16, q_lora_rank: 8, qk_nope_head_dim: 16, qk_rope_head_dim: 8, v_head_dim: 16}"};
+const std::vector<std::string> kLowRankOutput{"model.attn_config: {o_lora_rank: 16, o_groups: 1}"};
+const std::vector<std::string> kIndexer{"model.attn_config: {index_topk: 8, index_n_heads: 2, index_head_dim: 16}"};
 const std::vector<std::string> kMixers{
     "model.linear_config: {kind: gated_delta_net, layers: [1, 0], key_heads: 2, value_heads: 4, key_head_dim: 16, "
     "value_head_dim: 16, chunk: 64}"};
@@ -102,6 +104,7 @@ const std::vector<Other> kOthers{
     {"model.norm_type: layernorm"},
     {"model.norm_bias: true", {"model.norm_type: layernorm"}},
     {"model.norm_eps: 0.9"},
+    {"model.norm_placement: both"},
     {"model.tie_word_embeddings: true"},
     {"model.learned_pos_emb: true", {"model.max_seq_len: 64"}},
     {"model.max_seq_len: 128", {"model.max_seq_len: 64", "model.learned_pos_emb: true"}},
@@ -117,6 +120,12 @@ const std::vector<Other> kOthers{
     {"model.attn_config.qk_gn: true"},
     {"model.attn_config.qk_norm_type: layernorm", {"model.attn_config.qk_ln: true"}},
     {"model.attn_config.clip_qkv: 0.01"},
+    {"model.attn_config.shared_kv: true"},
+    {"model.attn_config.o_lora_rank: 8", kLowRankOutput},
+    {"model.attn_config.o_groups: 2", kLowRankOutput},
+    {"model.attn_config.index_topk: 4", kIndexer},
+    {"model.attn_config.index_n_heads: 4", kIndexer},
+    {"model.attn_config.index_head_dim: 8", kIndexer},
     {"model.attn_config.alibi: true"},
     {"model.attn_config.rope_theta: 500000"},
     {"model.attn_config.rope_scaling: {rope_type: linear, factor: 4}"},
@@ -148,6 +157,7 @@ const std::vector<Other> kOthers{
     {"model.linear_config.value_head_dim: 32", kMixers},
     {"model.linear_config.conv_kernel: 8", kMixers},
     {"model.linear_config.chunk: 32", kMixers},
+    {"model.ffn_config.moe_latent_size: 32"},
     {"model.ffn_config.ffn_type: mptmlp", kDense},
     {"model.ffn_config.activation: geglu"},
     {"model.ffn_config.ffn_layers: [1, 0]"},
@@ -204,6 +214,7 @@ struct MayChange {
 /// "key: value" that a run goes on with; why, and what it had before.
 const std::map<std::string, MayChange> kMayChangeHere{
     {"model.name: n", {"a label"}},
+    {"model.approximations: [a window]", {"words for people"}},
     {"model.source: elsewhere", {"a label, which no run file of ours writes"}},
     {"model.mtp_loss_scaling_factor: 0.1", {"a weight of a loss, lowered on purpose", {"model.mtp_num_layers: 1"}}},
     {"model.ffn_config.moe_loss_weight: 0.1", {"a weight of a loss"}},
