@@ -160,8 +160,8 @@ Imported import_nccl_tests(const Options& o, const std::string& text, const nloh
   const auto cluster = read_measured_cluster(o.cluster, tests.gpu);
   std::optional<UsualCollectives> usual;
   if (cluster || data_sheet(tests.gpu)) usual.emplace(tests, cluster ? &*cluster : nullptr);
-  const std::int64_t domain = usual ? usual->nvlink_domain() : 0;
-  return {profile_of(tests, o.file, domain), nccl_tests_report(tests, usual ? &*usual : nullptr, tests.nodes(domain))};
+  const std::int64_t rack = usual ? usual->rack() : 0;
+  return {profile_of(tests, o.file, rack), nccl_tests_report(tests, usual ? &*usual : nullptr, tests.nodes(rack))};
 }
 
 Imported import_json(const Options& o, const std::string& text) {

@@ -9,6 +9,7 @@
 #include "configs/files/find.hpp"
 #include "sim/cost/calibrate/calibration.hpp"
 #include "sim/cost/collectives/collective_estimator.hpp"
+#include "sim/cost/collectives/interconnect.hpp"
 #include "sim/fit/collective_rows_as_points.hpp"
 
 namespace wt {
@@ -34,8 +35,9 @@ std::string to_string(Usual usual) { return word_for(usual, std::array{"not know
 UsualCollectives::UsualCollectives(const NcclTests& tests, const ClusterSpec* cluster)
     : tests_(tests),
       machine_(machine_for(tests, cluster)),
+      rack_(machine_.machine.nvlink_domain > gpus_of_host(tests.gpu) ? machine_.machine.nvlink_domain : 0),
       kind_(detail::collective_kind(tests.test)),
-      group_{tests.ranks(), tests.nodes(machine_.machine.nvlink_domain)} {
+      group_{tests.ranks(), tests.nodes(rack_)} {
   // Every rank sends to the next; the slowest message is the one between two nodes.
   if (kind_ == OpKind::send) group_ = {2, std::min<std::int64_t>(group_.nodes, 2)};
   if (kind_) published_ = points_of(read_collective_rows(configs_folder() / "measurements" / "collectives.csv"));

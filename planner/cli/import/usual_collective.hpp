@@ -35,8 +35,8 @@ class UsualCollectives {
   UsualCollectives(const NcclTests& tests, const ClusterSpec* cluster);
 
   const TestedMachine& machine() const { return machine_; }
-  /// GPUs behind one NVLink switch.
-  std::int64_t nvlink_domain() const { return machine_.machine.nvlink_domain; }
+  /// GPUs of a rack behind one NVLink switch; 0 where the switch is a host's.
+  std::int64_t rack() const { return rack_; }
   UsualCollective of(std::int64_t bytes, double seconds) const;
 
  private:
@@ -44,6 +44,7 @@ class UsualCollectives {
 
   const NcclTests& tests_;
   TestedMachine machine_;
+  std::int64_t rack_;
   std::optional<OpKind> kind_;
   RankGroup group_;
   std::vector<CollectivePoint> published_;
