@@ -11,6 +11,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
 #include "configs/base/quantity.hpp"
+#include "configs/base/standard_error.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/model_words.hpp"
 #include "sim/program/compose/drill_ops.hpp"
@@ -89,7 +90,7 @@ void rehearse_as_is(const TrainOptions& o) {
                 o.rehearsed);
   run.device = run.rehearsal.device;
   check_model(run, o.rehearsed);
-  fmt::print(stderr, "{}", model_lines(run.model));
+  print_error("{}", model_lines(run.model));
   std::filesystem::create_directories(o.folder);
   rehearse(run, o.folder);
   fmt::print("wrote rehearsal.json, profile.json, trace.json in {}\n", o.folder);
@@ -181,7 +182,7 @@ int train(const TrainOptions& o) {
   const auto lock = lock_for_training(worker.folder);
   // Here, too: a rank that fails before rank 0 has come to it makes the next generation a restart.
   make_way(worker.folder, run.autoresume, launch_name(), is_restart());
-  fmt::print(stderr, "{}", model_lines(run.model));
+  print_error("{}", model_lines(run.model));
   LocalRun local{o.run, run, worker.folder, worker.faults, {}, o.max_restarts, lock ? lock->descriptor() : -1};
   if (!o.faults.empty()) local.arguments = {"--faults", o.faults};
   return train_on_this_machine(local) ? 0 : kEndedOnRequest;
