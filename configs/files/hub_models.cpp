@@ -1,5 +1,6 @@
 #include "configs/files/hub_models.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "configs/base/json_reader.hpp"
@@ -9,10 +10,23 @@
 namespace wt {
 namespace {
 
-const nlohmann::json& table() {
-  static const nlohmann::json kTable = read_json(configs_folder() / "hub" / "models.json").at("models");
-  return kTable;
+struct Shapes {
+  nlohmann::json table;                        // by repository, without sources: a config.json has none
+  std::map<std::string, std::string> sources;  // by repository
+};
+
+const Shapes& shapes() {
+  static const Shapes kShapes = [] {
+    Shapes all;
+    all.table = read_json(configs_folder() / "hub" / "models.json").at("models");
+    for (const auto& [repository, entry] : all.table.items())
+      if (entry.is_object()) all.sources[repository] = entry.at("source"), entry.erase("source");
+    return all;
+  }();
+  return kShapes;
 }
+
+const nlohmann::json& table() { return shapes().table; }
 
 /// In small letters, without suffixes of variants that have the same shape.
 std::string plain(const std::string& name) {
@@ -45,6 +59,8 @@ std::string hub_repository(const std::string& name) {
 }
 
 const nlohmann::json& hub_config(const std::string& repository) { return table().at(repository); }
+
+const std::string& hub_source(const std::string& repository) { return shapes().sources.at(repository); }
 
 std::string repository_of(const std::string& preset) {
   for (const auto& [repository, entry] : table().items())

@@ -12,6 +12,8 @@ namespace wt {
 std::string hub_repository(const std::string& name);
 /// Its config.json, or {"preset": NAME} where a preset of configs/models describes it.
 const nlohmann::json& hub_config(const std::string& repository);
+/// The public copy with which its shape was compared, or "unconfirmed: " and what was seen.
+const std::string& hub_source(const std::string& repository);
 /// The first repository that a preset describes; "" if none.
 std::string repository_of(const std::string& preset);
 /// All repositories of the table.

@@ -310,6 +310,8 @@ ModelSpec read_model(const std::string& name_or_file) {
     if (config.contains("preset")) return read_model(config.at("preset").get<std::string>());
     ModelSpec model = model_from_hugging_face(config, "configs/hub/models.json: " + repository);
     model.name = repository.substr(repository.rfind('/') + 1);
+    if (const std::string& source = hub_source(repository); source.starts_with("unconfirmed"))
+      model.approximations.push_back("its shape is " + source);
     return model;
   }
   const std::filesystem::path file = model_file(name_or_file);

@@ -82,6 +82,15 @@ TEST_CASE("every shipped shape can be read, and its repository is found by its n
   CHECK(read_model("Qwen/Qwen3-30B-A3B").name == "qwen3-30b-a3b");  // described by a preset
 }
 
+TEST_CASE("a shape names the copy with which it was compared, and a command says where none confirms it") {
+  for (const std::string& repository : hub_repositories()) {
+    INFO(repository);
+    CHECK(!hub_source(hub_repository(repository)).empty());
+  }
+  CHECK_THAT(model_lines(read_model("swiss-ai/Apertus-70B-2509")), Contains("\napproximated: its shape is unconfirmed: "));
+  CHECK(approximations_text(read_model("Qwen/Qwen3-8B")).empty());
+}
+
 TEST_CASE("a misspelt model gets the nearest preset or repository") {
   const auto said = [](const std::string& name) { return usage_error([&] { read_model(name); }); };
   CHECK_THAT(said("Qwen/Qwen3-8C"), Contains("did you mean 'Qwen/Qwen3-8B'?"));
