@@ -87,7 +87,8 @@ TEST_CASE("a shape names the copy with which it was compared, and a command says
     INFO(repository);
     CHECK(!hub_source(hub_repository(repository)).empty());
   }
-  CHECK_THAT(model_lines(read_model("swiss-ai/Apertus-70B-2509")), Contains("\napproximated: its shape is unconfirmed: "));
+  CHECK_THAT(model_lines(read_model("swiss-ai/Apertus-70B-2509")),
+             Contains("\napproximated: its shape is unconfirmed: "));
   CHECK(approximations_text(read_model("Qwen/Qwen3-8B")).empty());
 }
 
