@@ -49,10 +49,11 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every subcommand");
   app.set_version_flag("--version", version_text, "Version, commit and build of this program");
-  for (auto add : {add_demo,     add_data,  add_train,   add_bench,     add_import,  add_import_run,
-                   add_export,   add_eval,  add_profile, add_calibrate, add_compare, add_compare_offers,
-                   add_simulate, add_plan,  add_whatif,  add_drill,     add_faults,  add_gate,
-                   add_health,   add_watch, add_report,  add_validate,  add_lora,    add_explain})
+  for (auto add :
+       {add_demo,     add_data,    add_train,     add_bench,   add_import,         add_import_run, add_export,
+        add_eval,     add_profile, add_calibrate, add_compare, add_compare_offers, add_simulate,   add_plan,
+        add_whatif,   add_drill,   add_faults,    add_gate,    add_health,         add_watch,      add_report,
+        add_validate, add_lora,    add_explain,   add_list,    add_completion})
     add(app);
   try {
     std::vector<std::string> arguments = with_help(app, {argv + std::min(argc, 1), argv + argc});

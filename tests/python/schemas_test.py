@@ -51,6 +51,7 @@ def commands():
     log = DATA / "job_logs/torchtitan.log"
     profile = DATA / "h100-profile.json"
     return [
+        ["list", "clusters"],
         ["plan", "tiny.yaml", "-o", "plan"],
         ["plan", "tiny.yaml", "--gpu-hour", "2.5 USD", "--set", "search.precision=auto"],
         ["plan", "dbrx-3072-h100"],

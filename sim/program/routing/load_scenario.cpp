@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "configs/base/error.hpp"
-#include "configs/base/nearest.hpp"
 #include "configs/files/find.hpp"
 #include "sim/program/routing/shares.hpp"
 
@@ -31,15 +30,7 @@ Provenance evidence_in(const std::filesystem::path& file) {
 }  // namespace
 
 LoadScenario read_load_scenario(const std::string& name_or_file, std::int64_t experts) {
-  std::filesystem::path file = name_or_file;
-  if (!std::filesystem::is_regular_file(file)) file = configs_folder() / "routing" / (name_or_file + ".csv");
-  if (!std::filesystem::is_regular_file(file)) {
-    const std::vector<std::string> names = preset_names("routing");
-    std::string list;
-    for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
-    throw_usage("'{}' is neither a file nor a histogram in configs/routing{}; histograms: {}", name_or_file,
-                did_you_mean(name_or_file, names), list);
-  }
+  const std::filesystem::path file = find_config("routing", name_or_file);
   return {file.stem().string(), read_histogram(file, experts), evidence_in(file)};
 }
 
