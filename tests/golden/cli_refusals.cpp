@@ -2,6 +2,7 @@
 // only the work would find, and is told of the first.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/fixtures/temp_directory.hpp"
 #include "tests/fixtures/windtunnel.hpp"
@@ -24,9 +25,10 @@ TEST_CASE("a folder that cannot be made is refused before the times are read") {
   const TempDirectory folder;
   write_bytes(folder / "file", "");
   const std::string in_the_way = " -o " + (folder / "file").string() + "/below", rest = " --routing no-such";
-  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + in_the_way, 4, "cannot be created");
-  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + " -o " + (folder / "file").string(), 4,
-          "Not a directory");
+  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + in_the_way, 2,
+          "file is a file; needs a folder");
+  refused("plan --model olmoe-1b-7b --cluster hgx-h100 --gpus 16" + rest + " -o " + (folder / "file").string(), 2,
+          "file is a file");
   std::string run = read_bytes("configs/runs/tiny-moe.yaml");
   const std::size_t at = run.find("precision: fp32");
   REQUIRE(at != std::string::npos);
@@ -35,8 +37,25 @@ TEST_CASE("a folder that cannot be made is refused before the times are read") {
   const auto simulate = [&](const char* name) {
     return "simulate " + (folder / name).string() + " --cluster hgx-h100 --stack no-such";
   };
-  refused(simulate("tiny.yaml") + in_the_way, 4, "cannot be created");
+  refused(simulate("tiny.yaml") + in_the_way, 2, "file is a file");
   refused(simulate("narrow.yaml"), 2, "found fp8 beside precision fp32");
+}
+
+TEST_CASE("every command with -o refuses a place where nothing can be, before all else") {
+  const TempDirectory folder;
+  write_bytes(folder / "file", "");
+  std::istringstream commands(read_bytes("tests/golden/flags.txt"));
+  int refusals = 0;
+  for (std::string line; std::getline(commands, line);) {
+    const std::string command = line.substr(0, line.find(':'));
+    if (line.find("--output") == line.npos || command == "train" || command == "bench") continue;  // the trainer's
+    ++refusals;
+    refused(command + " -o " + (folder / "file/below/out.json").string(), 2, "file is a file; needs a ");
+  }
+  CHECK(refusals > 15);
+  refused("export no-such --to torchtitan -o " + folder.path().string(), 2, "is a folder; needs a file");
+  refused("health -o /proc/self/status/x.json", 2, "is a file; needs a file");
+  CHECK(read_bytes(folder / "file").empty());
 }
 
 TEST_CASE("demo and drill write into no folder that holds what they did not write, and leave it as it is") {
@@ -57,7 +76,7 @@ TEST_CASE("demo and drill write into no folder that holds what they did not writ
   write_bytes(folder / "mine/train/weights", "months of work");
   refused("demo" + at("mine"), 2, foreign + "windtunnel demo");
   refused(drill + at("mine"), 2, foreign + "windtunnel drill");
-  refused("demo" + at("run.yaml"), 4, "Not a directory");
+  refused("demo" + at("run.yaml"), 2, "run.yaml is a file");
   // A part that another command wrote, or a person.
   std::filesystem::create_directories(folder / "demo/drill");
   write_bytes(folder / "demo/.windtunnel", "windtunnel demo\n");

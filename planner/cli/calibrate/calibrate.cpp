@@ -57,7 +57,10 @@ void run_calibrate(const Options& o) {
   std::vector<Profile> profiles;
   for (const std::string& profile : o.profiles) profiles.push_back(read_profile(find_config("profiles", profile)));
   const CalibrationResult result = calibrate(profiles, {o.allow_assumed});
-  if (!o.output.empty()) write_machine(result.model.data(), o.output);
+  if (!o.output.empty()) {
+    write_machine(result.model.data(), o.output);
+    fmt::print(stderr, "wrote {}\n", o.output);
+  }
   Report report = calibrate_report(result);
   report.provenance = provenance({{"profiles", fmt::format("{}", fmt::join(o.profiles, ", "))}});
   put_report(report, o.json);

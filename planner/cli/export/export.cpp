@@ -60,7 +60,6 @@ void export_plan(const Options& o) {
     return put_document(document.dump(2), o.output);
   }
   put_document(recipe.text, o.output);
-  if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
   for (const std::string& what : recipe.todo) fmt::print(stderr, "to do: {}\n", what);
   for (const std::string& what : recipe.not_expressed)
     fmt::print(stderr, "not expressed in {}: {}\n", recipe.version, what);

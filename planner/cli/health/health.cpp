@@ -10,7 +10,6 @@
 
 #include "bench/health/collect.hpp"
 #include "bench/health/dcgm.hpp"
-#include "configs/base/atomic_file.hpp"
 #include "configs/base/clock.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/scratch_folder.hpp"
@@ -102,7 +101,7 @@ void check_node(const Options& o) {
   if (const auto& failures = fleet.nodes.front().failures; !failures.empty())
     throw Error(Code::runtime, failures.front());
   add_driver_reports(fleet.nodes.front(), reports);
-  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  if (!o.output.empty()) put_document(json_text(to_json(fleet)), o.output);
   put_verdict(fleet, {}, o.json);
 }
 
@@ -116,7 +115,7 @@ void check_fabric(const Options& o) {
   if (const int status = run_trainer_here(words); status != 0) return set_status(status);
   if (!std::filesystem::exists(seen)) return;
   const FleetObservation fleet = read_fleet({seen});
-  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  if (!o.output.empty()) put_document(json_text(to_json(fleet)), o.output);
   put_verdict(fleet, {}, o.json);
 }
 
@@ -156,7 +155,7 @@ void watch(const Options& o) {
     std::this_thread::sleep_for(std::chrono::seconds(5));
   }
   look_at_node(fleet, o);
-  if (!o.output.empty()) write_file_atomically(o.output, json_text(to_json(fleet)));
+  if (!o.output.empty()) put_document(json_text(to_json(fleet)), o.output);
   put_verdict(fleet, options, o.json, true);
 }
 

@@ -199,7 +199,10 @@ void import_file(const Options& o) {
   if (const auto cluster = read_measured_cluster(
           o.cluster, device == imported.profile.fingerprint.end() ? std::string() : device->second))
     add_cluster(imported.profile, *cluster);
-  if (!o.output.empty()) write_profile(imported.profile, o.output);
+  if (!o.output.empty()) {
+    write_profile(imported.profile, o.output);
+    fmt::print(stderr, "wrote {}\n", o.output);
+  }
   imported.report.provenance = provenance({{"file", o.file}});
   put_report(imported.report, o.json);
 }

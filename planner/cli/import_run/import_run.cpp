@@ -74,7 +74,6 @@ void import_job(const Options& o) {
     return;
   }
   put_document(run_file_text(imported, o.file), o.output);
-  if (!o.output.empty() && o.output != "-") fmt::print(stderr, "wrote {}\n", o.output);
   fmt::print(stderr, "{} on {} GPUs: {}\n", imported.run.name, imported.run.layout.world(), imported.run.layout.name());
   fmt::print(stderr, "{}", model_lines(imported.run.model));
   for (const std::string& line : lines_of(imported)) fmt::print(stderr, "{}\n", line);

@@ -16,10 +16,9 @@ void set_status(int found) { status = found; }
 int status_found() { return status; }
 
 void put_document(const std::string& document, const std::string& file) {
-  if (file.empty() || file == "-")
-    fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
-  else
-    write_file_atomically(file, document);
+  if (file.empty() || file == "-") return fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
+  write_file_atomically(file, document);
+  fmt::print(stderr, "wrote {}\n", file);
 }
 
 }  // namespace wt

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "planner/cli/parts/commands.hpp"
 #include "reports/render/render.hpp"
 #include "reports/render/text_report.hpp"
 
@@ -32,10 +32,11 @@ void write_report_file(const Report& report, const std::string& file) {
   check_report_file(file);
   if (file == "-") return put_report(report, false);
   const std::string ending = std::filesystem::path(file).extension().string();
-  if (ending == ".html") return write_file_atomically(file, html_report(report));
-  if (ending == ".md") return write_file_atomically(file, markdown_report(report));
-  if (ending == ".json") return write_file_atomically(file, json_text(report_json(report)));
-  write_file_atomically(file, text_report(report));
+  put_document(ending == ".html"   ? html_report(report)
+               : ending == ".md"   ? markdown_report(report)
+               : ending == ".json" ? json_text(report_json(report))
+                                   : text_report(report),
+               file);
 }
 
 std::filesystem::path make_folder(const std::string& folder) {

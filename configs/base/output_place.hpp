@@ -1,0 +1,14 @@
+// Whether a command can write where it is told to, known before its work.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace wt {
+
+enum class Output { file, folder, either };
+
+/// Why nothing can be written there, "" where it can: a file where a folder must be or the other way round, no
+/// permission. Creates nothing. Standard output ("-") and devices are files that can be written.
+std::string refused_output(const std::filesystem::path& output, Output kind);
+
+}  // namespace wt
