@@ -25,11 +25,6 @@ std::size_t columns(std::FILE* stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
-/// The remaining time at the mean rate so far; "" before the first result and at the end.
-std::string time_left(double share, double elapsed_s) {
-  return share > 0 && share < 1 ? ", " + format_seconds(elapsed_s * (1 - share) / share) + " left" : "";
-}
-
 double share_done(std::int64_t done, std::int64_t total) {
   return std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
 }
@@ -51,19 +46,16 @@ std::string progress_line(const std::string& title, std::int64_t done, std::int6
     const int full = static_cast<int>(share * kBarCells);
     line += " [";
     for (int i = 0; i < kBarCells; ++i) line += i < full ? "█" : " ";
-    line += fmt::format("] {}/{}", done, total) + time_left(share, elapsed_s);
-  } else {
-    line += ", " + format_seconds(elapsed_s);
+    line += fmt::format("] {}/{}", done, total);
   }
+  line += ", " + format_seconds(elapsed_s);
   return truncated(line + in_line(note), width);
 }
 
 std::string progress_words(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                            const std::string& note) {
-  const std::string how_far = total > 0
-                                  ? fmt::format("{} of {}", done, total) + time_left(share_done(done, total), elapsed_s)
-                                  : format_seconds(elapsed_s);
-  return title + ", " + how_far + in_line(note);
+  const std::string how_far = total > 0 ? fmt::format(", {} of {}", done, total) : "";
+  return title + how_far + ", " + format_seconds(elapsed_s) + in_line(note);
 }
 
 Progress::Progress(std::string title, std::int64_t total, std::FILE* stream, std::chrono::milliseconds quiet)

@@ -19,7 +19,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void update(std::int64_t done, const std::string& note = "");
-  /// The same for a part of the work. A new title restarts the estimate of the remaining time.
+  /// The same for a part of the work. A new title restarts its time.
   void update(const std::string& title, std::int64_t done, std::int64_t total, const std::string& note = "");
   /// That as a function, for work that says what part it is at. The bar must outlive it.
   auto of_parts() {
@@ -48,10 +48,11 @@ class Progress {
   Clock::time_point begun_ = Clock::now(), part_begun_ = begun_, last_ = begun_;
 };
 
-/// The bar, at most `width` code points: title, bar, done/total, remaining time from the mean rate so far, note.
+/// The bar, at most `width` code points: title, bar, done/total, time so far, note. A remaining time is not said: later
+/// parts of a search are slower than its first, and an estimate would grow.
 std::string progress_line(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                           const std::string& note, std::size_t width);
-/// The line for a log: "bounding layouts, 1200 of 8000, 12.0 s left".
+/// The line for a log: "bounding layouts, 1200 of 8000, 12.0 s".
 std::string progress_words(const std::string& title, std::int64_t done, std::int64_t total, double elapsed_s,
                            const std::string& note);
 
