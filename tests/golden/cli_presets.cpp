@@ -68,7 +68,7 @@ TEST_CASE("bash completes subcommands, flags and presets") {
   CHECK(completed("plan dbrx-3072-h100 --json --stack torchti") == "torchtitan\n");
   CHECK(completed("plan falcon") == "falcon-180b\n");
   CHECK(completed("drill --simulate kill --recovery tiny-moe-s") == "tiny-moe-safe\n");
-  CHECK(completed("plan --gpus ") == "\n");  // of no kind: readline then completes files
+  CHECK(completed(R"(plan --gpus "")") == "\n");  // of no kind: readline then completes files
 }
 
 TEST_CASE("the script for zsh is that of bash under bashcompinit") {
