@@ -130,8 +130,7 @@ KernelLog read_kernel_log(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     const std::size_t begin = driver_text(line);  // a cheap test first: regexes are slow, kernel logs long
     if (begin == std::string::npos) continue;
-    line.resize(
-        std::min<std::size_t>(line.size(), 1024));  // longer than kernel lines; std::regex recurses by character
+    line = line.substr(begin, 1024);  // longer than kernel lines; std::regex recurses by character
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     std::smatch found;
     if (std::regex_search(line, found, numbered)) {
@@ -146,7 +145,7 @@ KernelLog read_kernel_log(const std::string& text) {
       out.events.push_back({79, lost, "fallen off the bus and is not responding to commands"});
       lost.clear();
     } else if (!is_harmless(line)) {
-      std::string said = line.substr(begin, 120);
+      std::string said = line.substr(0, 120);
       for (char& c : said) {
         const auto byte = static_cast<unsigned char>(c);
         c = std::isdigit(byte) ? '#' : byte < 0x20 || byte > 0x7e ? '?' : c;

@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <optional>
+
 #include "planner/recipes/recipe.hpp"
 #include "tests/fuzz/door.hpp"
 
@@ -29,13 +32,19 @@ std::vector<Door> recipe_doors() {
   add("llm_foundry", "tests/data/recipes/mpt_1b.yaml", RecipeFormat::llm_foundry, 64, "");
   add("torchtitan_command", "tests/data/recipes/corpus/torchtitan/module_and_config.sh", RecipeFormat::torchtitan, 0,
       "");
-  add("automodel_command", "tests/data/recipes/corpus/automodel/command.sh", RecipeFormat::automodel, 0, "");
-  add("automodel_adapters", "tests/data/recipes/corpus/automodel/adapters_but_some.yaml", RecipeFormat::automodel, 64,
+  const std::string automodel = "tests/data/recipes/corpus/automodel/";
+  doors.push_back({"automodel_command",
+                   {sample(automodel + "command.sh")},
+                   [job = sample(automodel + "jobs/llama3_8b.yaml")](const std::string& input, const auto&) {
+                     RecipeSource source{RecipeFormat::automodel, "", 0};
+                     source.file = [&](const std::filesystem::path&) { return std::optional(job); };
+                     import_run(input, "command.sh", source);
+                   }});
+  add("automodel_adapters", "tests/data/recipes/corpus/automodel/adapters_but_some.yaml", RecipeFormat::automodel, 0,
       "");
   doors.push_back({"any_recipe",
                    {sample("tests/data/recipes/mixtral.sh"), sample("tests/data/recipes/deepseek_v2_lite.toml"),
-                    sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml"),
-                    sample("tests/data/recipes/corpus/others/axolotl.yaml")},
+                    sample("tests/data/recipes/mpt_1b.yaml"), sample("configs/runs/demo.yaml")},
                    [](const std::string& input, const auto&) {
                      import_run(input, "job", {{}, "", 128});
                    }});

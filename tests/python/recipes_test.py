@@ -179,6 +179,7 @@ def megatron_fields(run):
         field = RENAMED.get(flag, flag[2:].replace("-", "_"))
         if field in names:
             given[field] = field_value(field, values)
+    given.pop("moe_permute_fusion", None)  # __post_init__ would import Transformer Engine's kernel
     if "--swiglu" in flags:
         given.update(gated_linear_unit=True, activation_func=torch.nn.functional.silu)
     return kind, given
