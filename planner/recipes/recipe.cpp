@@ -11,6 +11,7 @@
 #include "configs/base/enum_words.hpp"
 #include "configs/base/error.hpp"
 #include "configs/base/nearest.hpp"
+#include "configs/base/text.hpp"
 #include "configs/base/utf8.hpp"
 #include "planner/recipes/format_guess.hpp"
 #include "planner/recipes/known_words.hpp"
@@ -167,6 +168,14 @@ Recipe export_run(const RunSpec& run, RecipeFormat target, std::int64_t gpus_per
   for (std::string& what : run_differences(run, reading.run, draft.why)) out.not_expressed.push_back(std::move(what));
   out.text = text_of(draft, format, out, body);
   return out;
+}
+
+std::optional<std::string> file_beside(const std::filesystem::path& file) {
+  std::error_code none;
+  constexpr std::uintmax_t kLargest = 1 << 20;
+  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) > kLargest)
+    return std::nullopt;
+  return read_file(file, "a script");
 }
 
 ImportedRun import_run(const std::string& text, const std::string& origin, const RecipeSource& source) {

@@ -50,6 +50,8 @@ struct RecipeSource {
   /// The text of another file that a script names, if it may be read; empty: no file is.
   std::function<std::optional<std::string>(const std::filesystem::path&)> file = {};
 };
+/// For RecipeSource::file: the text of a small regular file, relative to the working folder.
+std::optional<std::string> file_beside(const std::filesystem::path& file);
 struct ImportedRun {
   RunSpec run;
   RecipeFormat format = RecipeFormat::windtunnel;

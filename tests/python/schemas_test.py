@@ -12,23 +12,12 @@ from pathlib import Path
 
 import jsonschema
 
+from tiny_study import STUDY
+
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data"
 NEEDS_TRAINING = {"windtunnel.drill/3"}
 NEEDS_NIGHT = {"windtunnel.gate-selftest/1", "windtunnel.published-plans/1"}
-STUDY = """name: tiny
-model: olmoe-1b-7b
-cluster: hgx-h100
-gpus: 16
-stack: torchtitan
-tokens: 20B
-max_seq_len: 2048
-global_train_batch_size: 64
-routing: [balanced]
-failures: llama3
-runs: 50
-search: {expert_degrees: [8], microbatch: [2], shard_sizes: [16], recompute: block}
-"""
 PACKED_RUN = """run_name: tiny
 max_seq_len: 64
 global_train_batch_size: 4

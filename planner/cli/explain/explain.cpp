@@ -55,6 +55,7 @@ ImportedRun read_job(const Options& o, const std::filesystem::path& file) {
   if (!o.format.empty()) source.format = recipe_format_from_string(o.format, "--from");
   source.model = o.model;
   source.gpus = o.gpus.value_or(0);
+  source.file = file_beside;
   ImportedRun job =
       import_run(read_file(file, "a run file, or a TOML, YAML or shell file of a trainer"), file.string(), source);
   if (job.format == RecipeFormat::windtunnel) job.run = read_run(file);

@@ -48,15 +48,6 @@ std::map<std::string, std::string> variables_of(const std::vector<std::string>& 
   return out;
 }
 
-/// Files that a script sources.
-std::optional<std::string> file_beside(const std::filesystem::path& file) {
-  std::error_code none;
-  constexpr std::uintmax_t kLargest = 1 << 20;
-  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) > kLargest)
-    return std::nullopt;
-  return read_file(file, "a script");
-}
-
 void import_job(const Options& o) {
   RecipeSource source;
   if (!o.format.empty()) source.format = recipe_format_from_string(o.format, "--from");
