@@ -20,8 +20,10 @@ std::string counted(std::int64_t n, const std::string& noun) {
 }
 
 std::string shortened(const std::string& text) {
-  constexpr std::size_t kMost = 200;
-  return text.size() <= kMost ? text : fmt::format("{}... ({} bytes)", text.substr(0, kMost), text.size());
+  std::size_t most = 200;
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // no part of a character
+  return fmt::format("{}... ({} bytes)", text.substr(0, most), text.size());
 }
 
 std::string read_file(const std::filesystem::path& file, const std::string& needs) {

@@ -19,6 +19,17 @@ TEST_CASE("one node, two nodes, H100 in lower case") {
   CHECK(lower("H100-SXM") == "h100-sxm");
 }
 
+TEST_CASE("a foreign text is cut between characters") {
+  CHECK(shortened(std::string(200, 'x')) == std::string(200, 'x'));
+  CHECK(shortened(std::string(201, 'x')) == std::string(200, 'x') + "... (201 bytes)");
+  for (const char* wide : {"\u00e9", "\u20ac", "\U0001f600"})
+    for (std::size_t before = 195; before <= 200; ++before) {
+      const std::string said = shortened(std::string(before, 'x') + wide + std::string(9, 'x'));
+      CHECK(is_utf8(said));
+      CHECK(said.size() > before);
+    }
+}
+
 TEST_CASE("a file is read whole, an empty one too; a folder and no file are refused") {
   const test::TempDirectory folder;
   test::write_bytes(folder / "text", std::string("a\0b\n", 4));
