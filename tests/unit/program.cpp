@@ -281,8 +281,8 @@ TEST_CASE("a model's capacity takes the rows beyond it from every routing, and f
   CHECK(balanced_routing(m, 32)->counts(1, 0, 0, 0) == std::vector<double>(4, 16));
   const auto sent = [&](double factor) {
     m.router.capacity_factor = factor;
-    for (const OpInstance& each : unroll(
-             build_program_set(m, Layout{1, 2, 2, 1, Recompute::none, {}}, {32, 1, Precision::fp32, true}).programs[0]))
+    const auto set = build_program_set(m, Layout{1, 2, 2, 1, Recompute::none, {}}, {32, 1, Precision::fp32, true});
+    for (const OpInstance& each : unroll(set.programs[0]))
       if (each.op->action == Action::dispatch) return each.op->collective.bytes.fixed;
     return 0.0;
   };
