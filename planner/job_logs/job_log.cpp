@@ -64,15 +64,17 @@ JobLog read_records(const std::vector<std::filesystem::path>& files,
   LoggedSteps steps;
   steps.expect_starts();
   std::vector<std::string> notes;
+  bool ends_in_record = false;
   for (const std::filesystem::path& file : files) {
     const MetricRecords recorded = read(read_whole(file), file.string(), metrics);
     for (const auto& [record, step] : recorded.steps)
       steps.add(step, fmt::format("{}: record {}", file.string(), record));
-    if (recorded.cut)
-      notes.push_back(fmt::format("{} ends in the middle of a record, which is left out.",
-                                  &file == &files.back() ? "The log" : "A file of the log"));
+    if (recorded.cut && &file != &files.back())
+      notes.emplace_back("A file of the log ends in the middle of a record, which is left out.");
+    ends_in_record = recorded.cut;
   }
   JobLog out = log_of(steps, metrics);
+  out.ends_in_record = ends_in_record;
   out.notes.insert(out.notes.end(), notes.begin(), notes.end());
   return out;
 }
@@ -80,17 +82,22 @@ JobLog read_records(const std::vector<std::filesystem::path>& files,
 /// A trainer that starts again writes another event file, and Composer one for every 100 batches. Their names have the
 /// time in them.
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder) {
-  constexpr std::size_t kMost = 10'000;
   std::vector<std::filesystem::path> out;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(folder, none))
     if (entry.is_regular_file(none) && entry.path().filename().string().starts_with("events.out.tfevents."))
       out.push_back(entry.path());
-  if (out.empty() || out.size() > kMost)
-    throw_usage("{}: found a folder of {} event files, needs 1 to {} of TensorBoard, or a file", folder.string(),
-                out.size(), kMost);
   std::ranges::sort(out);
   return out;
+}
+
+JobLog read_event_folder(const std::filesystem::path& folder) {
+  constexpr std::size_t kMost = 10'000;
+  const auto files = event_files(folder);
+  if (files.empty() || files.size() > kMost)
+    throw_usage("{}: found a folder of {} event files, needs 1 to {} of TensorBoard, or a file", folder.string(),
+                files.size(), kMost);
+  return read_records(files, event_file_steps);
 }
 
 JobLog read_state(const std::filesystem::path& file) {
@@ -197,20 +204,33 @@ LogFormat log_format(const std::filesystem::path& file) {
   return LogFormat::lines;
 }
 
-JobLog read_job_log(const std::filesystem::path& file) {
+JobLog read_growing_log(const std::filesystem::path& file) {
   std::error_code none;
-  JobLog log = std::filesystem::is_directory(file, none) ? read_records(event_files(file), event_file_steps)
-                                                         : read_file_of_log(file);
+  JobLog log = std::filesystem::is_directory(file, none) ? read_event_folder(file) : read_file_of_log(file);
+  log.memory_is_reserved =
+      log.memory_is_reserved || log.trainer == JobTrainer::torchtitan || log.trainer == JobTrainer::composer;
+  return log;
+}
+
+JobLog read_job_log(const std::filesystem::path& file) {
+  JobLog log = read_growing_log(file);
+  if (log.ends_in_record) log.notes.emplace_back("The log ends in the middle of a record, which is left out.");
   if (log.steps.empty())
     throw_usage(
         "{}: found no step of torchtitan, Megatron, NeMo Automodel, Composer, Hugging Face's Trainer or windtunnel; "
         "needs their standard output, metrics as JSON lines, TensorBoard's event files, run-*.wandb or a CSV export of "
         "Weights & Biases, or trainer_state.json{}{}",
         file.string(), log.notes.empty() ? "" : ". ", log.notes.empty() ? "" : log.notes.front());
-  log.memory_is_reserved =
-      log.memory_is_reserved || log.trainer == JobTrainer::torchtitan || log.trainer == JobTrainer::composer;
   add_notes_on_values(log);
   return log;
+}
+
+bool is_event_folder(const std::filesystem::path& folder) { return !event_files(folder).empty(); }
+
+std::vector<std::filesystem::path> files_of_log(const std::filesystem::path& log) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(log, none)) return {log};
+  return event_files(log);
 }
 
 }  // namespace wt

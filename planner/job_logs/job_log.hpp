@@ -43,6 +43,7 @@ struct JobLog {
   std::optional<double> peak_flops;  ///< of a GPU, which the trainer's MFU divides by
   std::int64_t places = 0;           ///< that have been read
   bool ended = false;                ///< the last that it says is that the job has ended
+  bool ends_in_record = false;       ///< the last record of a file that is not text is cut, as while it is written
   std::vector<std::string> notes;    ///< what is unusual in it, in sentences
 };
 
@@ -58,5 +59,13 @@ LogFormat log_format(const std::filesystem::path& file);
 /// steps of a known trainer, numbers in another notation than the trainer's, damage, more than 1 GiB of a file that is
 /// not text, and lines of two runs.
 JobLog read_job_log(const std::filesystem::path& file);
+
+/// The same of a log that is still written to: no steps are no error, and that it ends within a record is no note.
+JobLog read_growing_log(const std::filesystem::path& file);
+
+/// Whether a folder has event files of TensorBoard in it.
+bool is_event_folder(const std::filesystem::path& folder);
+/// The log, or the event files of a folder, in their order.
+std::vector<std::filesystem::path> files_of_log(const std::filesystem::path& log);
 
 }  // namespace wt

@@ -14,13 +14,17 @@
 namespace wt {
 namespace {
 
-/// When the file was last written to. Infinite where it is gone.
-double written_unix_s(const std::filesystem::path& file) {
+/// When the log was last written to. Infinite where it is gone.
+double written_unix_s(const std::filesystem::path& log) {
   using std::chrono::duration, std::chrono::file_clock;
-  std::error_code gone;
-  const auto written = std::filesystem::last_write_time(file, gone);
-  if (gone) return std::numeric_limits<double>::infinity();
-  return duration<double>(file_clock::to_sys(written).time_since_epoch()).count();
+  std::optional<double> last;
+  for (const std::filesystem::path& file : files_of_log(log)) {
+    std::error_code gone;
+    const auto written = std::filesystem::last_write_time(file, gone);
+    if (gone) continue;
+    last = std::max(last.value_or(0), duration<double>(file_clock::to_sys(written).time_since_epoch()).count());
+  }
+  return last.value_or(std::numeric_limits<double>::infinity());
 }
 
 /// A log does not say why a job is slow or silent, so that the ladder leaves it to a human.

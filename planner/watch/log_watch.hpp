@@ -27,7 +27,6 @@ struct LogWatchOptions {
 
 class LogWatch {
  public:
-  /// Throws Error{usage} as LogFollower does.
   LogWatch(const std::filesystem::path& log, LogWatchOptions options);
 
   /// Reads what is new, and decides. False once the log says that the job has ended. Throws Error{usage} for a log that

@@ -1,6 +1,8 @@
 // Logs of other trainers that grow: what a follower has read of them at any moment.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <span>
 
 #include "configs/base/number.hpp"
 #include "planner/job_logs/job_log.hpp"
@@ -113,7 +115,63 @@ TEST_CASE("a log that is rotated, truncated or gone says so, and goes on") {
   CHECK(steps_of(follower) == Steps{10, 20, 30, 35, 45, 55});
 }
 
-TEST_CASE("metrics as JSON lines are followed, too; a table is refused, and what cannot be read stays unread") {
+TEST_CASE("what has no lines is read again where it has changed: steps come in the order in which they were written") {
+  const std::string whole = read_bytes("tests/data/job_logs/hugging_face/events.out.tfevents.0");
+  const Steps steps = [&] {
+    Steps out;
+    for (const LoggedStep& step : read_job_log(Growing(whole).file()).steps) out.push_back(step.step);
+    return out;
+  }();
+  REQUIRE(steps.size() > 3);
+  Growing log(whole.substr(0, 100));
+  LogFollower follower(log.file());
+  std::int64_t places = 0;
+  for (std::size_t at = 100; at < whole.size(); at += 777) {
+    log.add(whole.substr(at, 777));
+    CHECK(follower.look().empty());
+    const JobLog now = follower.log();
+    CHECK(follower.grew() == (now.places > places));
+    CHECK(std::ranges::equal(steps_of(follower), std::span(steps).first(now.steps.size())));
+    for (const LoggedStep& step : now.steps) CHECK((step.place >= 1 && step.place <= now.places));
+    places = now.places;
+  }
+  CHECK(steps_of(follower) == steps);
+  CHECK(follower.log().notes.empty());
+  follower.look();
+  CHECK_FALSE(follower.grew());
+  std::filesystem::remove(log.file());
+  CHECK(follower.look() == std::vector<std::string>{"is gone; waits for a new file of that name"});
+}
+
+TEST_CASE("a document that is read while it is written is an error only if it stays so") {
+  const std::string whole = read_bytes("tests/data/job_logs/hugging_face/trainer_state.json");
+  Growing log(whole);
+  LogFollower follower(log.file());
+  follower.look();
+  const Steps steps = steps_of(follower);
+  CHECK(steps.size() > 3);
+  log.rewrite(whole.substr(0, whole.size() / 2));
+  CHECK(follower.look().empty());
+  CHECK((steps_of(follower) == steps && !follower.grew()));
+  CHECK_THAT(usage_error([&] { follower.look(); }), Catch::Contains("job.log"));
+}
+
+TEST_CASE("a folder of event files goes on in a new file") {
+  const TempDirectory folder;
+  const std::filesystem::path from = "tests/data/job_logs/composer/events";
+  std::vector<std::filesystem::path> files = files_of_log(from);
+  REQUIRE(files.size() > 1);
+  std::filesystem::copy(files[0], folder / files[0].filename().string());
+  LogFollower follower(folder / "");
+  follower.look();
+  const Steps first = steps_of(follower);
+  for (const auto& file : std::span(files).subspan(1)) std::filesystem::copy(file, folder / file.filename().string());
+  follower.look();
+  CHECK((steps_of(follower).size() > first.size() && follower.grew()));
+  CHECK(follower.log().steps.size() == read_job_log(from).steps.size());
+}
+
+TEST_CASE("metrics as JSON lines are followed, too, and what cannot be read stays unread") {
   Growing log("{\"step\": 1, \"tps\": 900.5, \"mem\": 40, \"loss\": 3.0}\n{\"step\": 2, \"tps\": 9");
   LogFollower follower(log.file());
   follower.look();
@@ -125,11 +183,6 @@ TEST_CASE("metrics as JSON lines are followed, too; a table is refused, and what
   for (int look = 0; look < 2; ++look)
     CHECK_THAT(usage_error([&] { follower.look(); }), Catch::Contains("line 3") && Catch::Contains("JSON object"));
   CHECK(steps_of(follower) == Steps{1, 2});
-  for (const auto& [file, what] : {std::pair{"export.csv", "a CSV export"},
-                                   {"tests/data/job_logs/run.wandb", "a run of Weights & Biases"},
-                                   {"tests/data/job_logs/hugging_face/events.out.tfevents.0", "an event file"},
-                                   {"tests/data/job_logs/hugging_face/trainer_state.json", "a trainer_state.json"}})
-    CHECK_THAT(usage_error([&] { LogFollower{file}; }), Catch::Contains(what) && Catch::Contains("followed"));
   CHECK_THAT(usage_error([] { LogFollower("/nowhere/log").look(); }), Catch::Contains("needs the log of a job"));
   CHECK_THAT(usage_error([] { LogFollower("/dev/zero").look(); }), Catch::Contains("regular file"));
   Growing endless(std::string((std::size_t{64} << 20) + 1, 'x'));

@@ -51,7 +51,8 @@ bool is_log(const std::string& run) {
   if (kind != std::filesystem::file_type::directory && kind != std::filesystem::file_type::regular)
     throw_usage("{}: found neither a folder nor a regular file, needs the output folder of a run or the log of a job",
                 run);
-  return kind == std::filesystem::file_type::regular;
+  if (kind == std::filesystem::file_type::regular) return true;
+  return is_event_folder(run) && !std::filesystem::exists(std::filesystem::path(run) / kMetricsFile, none);
 }
 
 /// What needs more than a log says.
@@ -119,7 +120,8 @@ RunWatchOptions options_of(const Options& o, const std::string& run, const std::
 LogWatchOptions options_of_log(const Options& o, const std::string& log) {
   LogWatchOptions out{.rules = read_watch_rules(o.rules)};
   if (o.act) out.tell = read_tell_hook(o.hooks);
-  out.decisions = o.decisions.empty() ? log + ".decisions.jsonl" : o.decisions;
+  const std::string beside = log.substr(0, log.find_last_not_of('/') + 1) + ".decisions.jsonl";
+  out.decisions = o.decisions.empty() ? beside : o.decisions;
   out.clock = [] { return clock_s(CLOCK_REALTIME); };
   out.on_decision = decision_printer(o, log);
   out.said = [log](const std::string& what) { print_error("{}: {}\n", log, what); };
