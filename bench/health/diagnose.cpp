@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "bench/health/training.hpp"
@@ -10,6 +11,7 @@
 #include "configs/base/error.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/statistics.hpp"
+#include "configs/base/trend.hpp"
 
 namespace wt {
 namespace {
@@ -44,19 +46,32 @@ double known(std::initializer_list<bool> signals) {
   return static_cast<double>(std::ranges::count(signals, true)) / static_cast<double>(signals.size());
 }
 
-/// The reason for which the loss alone shows that the run is lost; "" otherwise.
-std::string lost_loss(Window last, Window best, const DiagnosisOptions& options) {
+std::vector<double> losses(Window window) {
+  std::vector<double> out;
+  for (const TrainingStep& step : window) out.push_back(step.loss);
+  return out;
+}
+
+/// The reason for which the loss alone shows that the run is lost; "" otherwise. Its level is the lowest median of a
+/// window before the last one.
+std::string lost_loss(Window steps, const DiagnosisOptions& options) {
+  const Window last = steps.last(options.window), before = steps.first(steps.size() - options.window);
   for (const TrainingStep& step : last)
     if (!std::isfinite(step.loss))
       return fmt::format("the loss is no number since step {}, and steps go on", step.step);
   if (std::ranges::all_of(last, [&](const TrainingStep& s) { return s.loss == last.front().loss; }))
     return fmt::format("the loss is {:g} to the last bit for {} steps: nothing is learnt", last.front().loss,
                        last.size());
-  std::vector<double> now, then;
-  for (const TrainingStep& s : last) now.push_back(s.loss);
-  for (const TrainingStep& s : best) then.push_back(s.loss);
-  const bool jumped = median(then) > 0 && median(now) > options.loss_jump * median(then);
-  return jumped ? fmt::format("the loss rose from {:.4g} to {:.4g}", median(then), median(now)) : "";
+  double level = std::numeric_limits<double>::infinity(), deviation = 0;
+  for (std::size_t i = 0; i + options.window <= before.size(); ++i) {
+    const std::vector<double> values = losses(before.subspan(i, options.window));
+    if (!std::ranges::all_of(values, [](double loss) { return std::isfinite(loss); })) continue;
+    if (const double now = median(values); now < level) level = now, deviation = deviation_from_trend(values);
+  }
+  const std::vector<double> values = losses(last);
+  const double rise =
+      std::max(options.loss_rise, options.loss_deviations * std::max(deviation, deviation_from_trend(values)));
+  return median(values) > level + rise ? fmt::format("the loss rose from {:.4g} to {:.4g}", level, median(values)) : "";
 }
 
 void diagnose_stall(const TrainingObservation& t, double silent_s, double typical_s, const DiagnosisOptions& o,
@@ -162,7 +177,7 @@ Diagnosis diagnose(const TrainingObservation& t, const DiagnosisOptions& o) {
   const Window best = best_window(steps, o.window);
   out.relative_pace = step_s(best) / step_s(last);
   out.mfu = of(last, &TrainingStep::mfu);
-  if (const std::string lost = lost_loss(last, best, o); !lost.empty()) {
+  if (const std::string lost = lost_loss(steps, o); !lost.empty()) {
     out.ailment = Ailment::silent_failure;
     out.reason = lost;
     out.action = "go back to a checkpoint from before; windtunnel health on every node finds wrong results";

@@ -76,7 +76,8 @@ struct DiagnosisOptions {
   double busy = 0.8, idle = 0.3;  ///< limits of utilisation
   double silent_Bps = 1e5;        ///< below this a network is idle except for heartbeats and logs
   double imbalance_rise = 1.15;   ///< of the last window over the best window
-  double loss_jump = 5;           ///< ByteRobust treats a 5-fold loss as a fault
+  double loss_rise = 0.3;         ///< [nats] of medians that is a fault, as in configs/watch/default.yaml
+  double loss_deviations = 8;     ///< and at least as many robust standard deviations of one step
 };
 
 /// Needs `window` steps, otherwise undecided; a stall is found with fewer. Pure.

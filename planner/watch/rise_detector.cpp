@@ -4,21 +4,9 @@
 #include <cmath>
 
 #include "configs/base/statistics.hpp"
+#include "configs/base/trend.hpp"
 
 namespace wt {
-namespace {
-
-/// Robust standard deviation around the line through the medians of both halves, so that a series that falls fast has
-/// no larger one.
-double deviation_from_trend(std::vector<double> values) {
-  const auto half = std::ssize(values) / 2;
-  const double rise = median({values.end() - half, values.end()}) - median({values.begin(), values.begin() + half});
-  const double slope = rise / static_cast<double>(std::ssize(values) - half);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] -= slope * static_cast<double>(i);
-  return median_absolute_deviation(values);
-}
-
-}  // namespace
 
 /// The deviation is the larger one of the level's values and of the last ones: a quiet time is no measure of a loud
 /// one.

@@ -128,10 +128,12 @@ TEST_CASE("a loss that is lost needs no other signal") {
   CHECK_THAT(diagnose(run([](TrainingStep& s) { s.loss = s.step == 35 ? NAN : s.loss; })).reason,
              Contains("no number since step 35"));
   CHECK_THAT(diagnose(run([](TrainingStep& s) { s.loss = 2.5; })).reason, Contains("to the last bit"));
-  const Diagnosis jumped = diagnose(run([](TrainingStep& s) { s.loss += 40; }));
+  const Diagnosis jumped = diagnose(run([](TrainingStep& s) { s.loss += 0.9; }));  // falls by 0.05 a step, as before
   CHECK(jumped.ailment == Ailment::silent_failure);
   CHECK_THAT(jumped.reason, Contains("rose from"));
   CHECK(jumped.confidence == 1);
+  CHECK(diagnose(run([](TrainingStep& s) { s.loss += s.step == 37 ? 0.9 : 0; })).ailment == Ailment::fine);
+  CHECK(diagnose(run([](TrainingStep& s) { s.loss += 0.6; })).ailment == Ailment::fine);  // 0.1 above its lowest
 }
 
 TEST_CASE("MFU of the metrics is what the threshold means, where they have it") {
