@@ -17,7 +17,6 @@ using nlohmann::json;
 
 WT_TO_JSON(HistoryPoint, run, commit, built, measured, host, median, low, high, samples)
 WT_TO_JSON(HistorySeries, benchmark, environment, facts, unit, smaller_is_better, points)
-WT_TO_JSON(AlertRecord, benchmark, environment, before, commit, ratio, reason)
 static void to_json(json& out, const LevelShift& s) {
   out = {{"index", s.index}, {"before", s.before},       {"after", s.after},
          {"p", s.p},         {"threshold", s.threshold}, {"ratio", s.ratio()}};
@@ -154,7 +153,13 @@ json history_payload(const History& history, const HistoryJudgement& judgement) 
         .update({{"scatter", judged.levels.spread}, {"shifts", judged.shifts}, {"left_out", std::move(rejected)}});
   }
   for (const AlertRecord& a : judgement.new_alerts)
-    new_alerts.emplace_back(a)["said"] = a.withdrawn ? "withdrawn" : "raised";
+    new_alerts.push_back({{"said", a.withdrawn ? "withdrawn" : "raised"},
+                          {"benchmark", a.benchmark},
+                          {"environment", a.environment},
+                          {"before", a.before},
+                          {"commit", a.commit},
+                          {"ratio", a.ratio},
+                          {"reason", a.reason}});
   return {{"schema", "windtunnel.gate-history-report/1"},
           {"runs", history.runs},
           {"torn", history.torn},
