@@ -1,12 +1,12 @@
 #include "reports/render/progress.hpp"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "configs/base/quantity.hpp"
+#include "reports/render/terminal.hpp"
 
 namespace wt {
 namespace {
@@ -18,11 +18,6 @@ std::string truncated(const std::string& text, std::size_t width) {
   for (std::size_t i = 0; i < text.size(); ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80 && points++ == width) return text.substr(0, i);
   return text;
-}
-
-std::size_t columns(std::FILE* stream) {
-  winsize size{};
-  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
 }
 
 double share_done(std::int64_t done, std::int64_t total) {
@@ -69,7 +64,8 @@ void Progress::update(std::int64_t done, const std::string& note) {
   drawn_ = true;
   const double elapsed_s = std::chrono::duration<double>(now - part_begun_).count();
   if (terminal_)
-    fmt::print(stream_, "\r{}\x1b[K", progress_line(title_, done, total_, elapsed_s, note, columns(stream_)));
+    fmt::print(stream_, "\r{}\x1b[K",
+               progress_line(title_, done, total_, elapsed_s, note, terminal_width(fileno(stream_)) - 1));
   else
     fmt::print(stream_, "{}\n", progress_words(title_, done, total_, elapsed_s, note));
   std::fflush(stream_);

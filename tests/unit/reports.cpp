@@ -7,6 +7,7 @@
 
 #include "configs/base/error.hpp"
 #include "reports/render/render.hpp"
+#include "reports/render/terminal.hpp"
 #include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
 #include "tests/fixtures/golden.hpp"

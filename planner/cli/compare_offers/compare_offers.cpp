@@ -14,7 +14,6 @@
 #include "planner/cli/parts/study_words.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "reports/render/progress.hpp"
-#include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
 
 namespace wt {
@@ -38,8 +37,7 @@ void compare_offers_command(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", offers_json(result).dump(1));
   } else {
-    fmt::print("{}\n\n{}", offers_answer(result),
-               text_table(offers_table(result), {.color = use_color(Color::automatic, 1)}));
+    fmt::print("{}\n\n{}", offers_answer(result), shown_table(offers_table(result)));
     for (const std::string& note : offers_notes(result)) fmt::print("- {}\n", note);
   }
   if (!o.output.empty())

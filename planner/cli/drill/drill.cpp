@@ -7,11 +7,11 @@
 #include "configs/files/find.hpp"
 #include "planner/cli/compare/proof_report.hpp"
 #include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/experiments/drill_prediction.hpp"
 #include "planner/experiments/random_scenario.hpp"
 #include "planner/experiments/system_text.hpp"
-#include "reports/render/text_report.hpp"
 #include "sim/program/compose/drill_ops.hpp"
 
 namespace wt {
@@ -60,7 +60,7 @@ void simulate(const Options& o) {
         input.scenario.name,
         simulate_drill(input, read_measured_recovery(o.recovery.empty() ? input.run.name : o.recovery)));
   }
-  if (!o.json) return fmt::print("{}", text_table(simulated_recovery_table(simulated)));
+  if (!o.json) return fmt::print("{}", shown_table(simulated_recovery_table(simulated)));
   nlohmann::json out = nlohmann::json::array();
   for (const auto& [name, scenario] : simulated)
     out.push_back({{"schema", "windtunnel.simulated-drill/1"},
@@ -94,12 +94,12 @@ void drill(const Options& o) {
   } else {
     const bool drawn = std::ranges::any_of(inputs, [](const DrillInput& input) { return input.drawn; });
     if (drawn)
-      fmt::print("{}", text_table(drawn_table(inputs, result)));
+      fmt::print("{}", shown_table(drawn_table(inputs, result)));
     else
-      fmt::print("{}\n{}", text_table(drill_table(result)), text_table(recovery_table(result)));
+      fmt::print("{}\n{}", shown_table(drill_table(result)), shown_table(recovery_table(result)));
     if (!drawn && std::ranges::any_of(result.cases, [](const DrillCase& c) { return c.predicted.has_value(); }))
-      fmt::print("\n{}\n{}\n", text_table(predicted_recovery_table(result)),
-                 text_table(predicted_phases_table(result)));
+      fmt::print("\n{}\n{}\n", shown_table(predicted_recovery_table(result)),
+                 shown_table(predicted_phases_table(result)));
     for (const DrillCase& c : result.cases)
       for (const std::string& difference : c.differences) fmt::print("{}: {}\n", c.name, difference);
     fmt::print("{}\n", drill_sentence(result));

@@ -1,4 +1,6 @@
 // windtunnel gate: compares a new profile with a base. windtunnel gate selftest: how reliable the answers are.
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -33,7 +35,7 @@ void compare_profiles(const Options& o) {
   if (o.junit != "-")
     put_document(o.json       ? json_text(gate_json(result))
                  : o.markdown ? gate_markdown(result)
-                              : gate_text(result, o.all),
+                              : gate_text(result, o.all, terminal_options(STDOUT_FILENO)),
                  "");
   set_status(result.exit_status());
 }

@@ -8,7 +8,6 @@
 #include "configs/base/json_members.hpp"
 #include "planner/cli/gate/gate_format.hpp"
 #include "reports/render/render.hpp"
-#include "reports/render/text_report.hpp"
 
 namespace wt {
 
@@ -51,19 +50,25 @@ Table gate_table(const std::vector<const GateRow*>& rows) {
 
 }  // namespace
 
-std::string gate_text(const GateResult& result, bool all) {
+std::string gate_text(const GateResult& result, bool all, const TextOptions& options) {
   std::vector<const GateRow*> listed;
   for (const GateRow& row : result.rows)
     if (all || (row.verdict != Verdict::same && row.verdict != Verdict::fresh)) listed.push_back(&row);
   std::string text = result.sentence() + "\n\n";
   if (!listed.empty()) {
     Table table = gate_table(listed);
-    const auto names_behind_numbers = [](auto& cells) {
-      std::rotate(cells.begin() + 1, cells.begin() + 2, cells.end() - 1);
+    // Names are long: they stand behind the numbers, or first where the table is folded, which repeats the first
+    // column.
+    const auto place_names = [&](auto& cells) {
+      const auto name = cells.begin() + 1;
+      if (options.table_width > 0)
+        std::rotate(cells.begin(), name, name + 1);
+      else
+        std::rotate(name, name + 1, cells.end() - 1);
     };
-    names_behind_numbers(table.columns);  // names are long, and a terminal is narrow
-    for (auto& row : table.rows) names_behind_numbers(row);
-    text += text_table(table) + "\n";
+    place_names(table.columns);
+    for (auto& row : table.rows) place_names(row);
+    text += text_table(table, options) + "\n";
   }
   return text + settings(result) + "\n" + result.order_sentence() + "\n";
 }

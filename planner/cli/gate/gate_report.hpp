@@ -5,11 +5,12 @@
 
 #include "bench/gate/gate.hpp"
 #include "bench/gate/selftest.hpp"
+#include "reports/render/text_report.hpp"
 
 namespace wt {
 
 /// The sentence, then a table, worst first. Benchmarks that are the same or new are only counted unless `all`.
-std::string gate_text(const GateResult& result, bool all = false);
+std::string gate_text(const GateResult& result, bool all = false, const TextOptions& options = {});
 /// Every number of every row (schema "windtunnel.gate/1"); inapplicable values are null.
 nlohmann::json gate_json(const GateResult& result);
 /// For a pull request: the sentence, findings worst first, everything else folded. It contains all rows.

@@ -1,5 +1,6 @@
 // windtunnel gate run: builds two revisions, measures both in blocks of random order, and ends when it is certain.
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -69,7 +70,7 @@ void run(const RunOptions& o) {
     put_document(gate_junit(result), (folder / "gate.xml").string());
     put_document(gate_comment(result), (folder / "comment.md").string());
   }
-  put_document(o.json ? json_text(gate_json(result)) : gate_text(result, o.all), "");
+  put_document(o.json ? json_text(gate_json(result)) : gate_text(result, o.all, terminal_options(STDOUT_FILENO)), "");
   set_status(result.exit_status());
 }
 

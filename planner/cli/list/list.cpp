@@ -1,5 +1,6 @@
 // windtunnel list: the presets of a kind, each with one short fact; without a kind, the kinds.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,8 @@
 #include "configs/files/stack.hpp"
 #include "planner/cli/parts/commands.hpp"
 #include "planner/cli/parts/words.hpp"
+#include "reports/render/terminal.hpp"
+#include "reports/render/text_lines.hpp"
 #include "sim/program/routing/load_scenario.hpp"
 
 namespace wt {
@@ -104,6 +107,9 @@ std::string fact_of(const Kind& kind, const std::string& preset) {
   }
 }
 
+constexpr std::size_t kLeastFact = 24;  // columns of a terminal
+constexpr std::size_t kFactIndent = 4;
+
 struct Options {
   std::string kind;
   bool json = false;
@@ -115,6 +121,20 @@ std::vector<Kind> asked_kinds(const std::string& name) {
     if (kind.name == name) return {kind};
   const std::vector<std::string> names = mapped(kKinds, [](const Kind& kind) { return std::string(kind.name); });
   throw_usage("list: found no kind '{}'{}; kinds: {}", shortened(name), did_you_mean(name, names), joined(names, ", "));
+}
+
+/// On a terminal a long fact goes on below its beginning, or below the name where that leaves it too little room.
+void put_line(const std::string& name, std::size_t width, const std::string& fact) {
+  const std::size_t columns = terminal_width(STDOUT_FILENO), before = width + 2;
+  if (columns == 0 || before + text_width(fact) <= columns) return fmt::print("{:<{}}  {}\n", name, width, fact);
+  const bool below = before + kLeastFact > columns;
+  if (below) fmt::print("{}\n", name);
+  const std::size_t indent = below ? kFactIndent : before;
+  std::string head = fmt::format("{:<{}}", below ? "" : name, indent);
+  for (const std::string& line : wrapped_lines(fact, columns - std::min(columns, indent), LongWord::broken)) {
+    fmt::print("{}{}\n", head, line);
+    head.assign(indent, ' ');
+  }
 }
 
 void list(const Options& o) {
@@ -132,7 +152,7 @@ void list(const Options& o) {
   if (o.json) return put_document(nlohmann::json{{"schema", "windtunnel.list/1"}, {"kinds", kinds}}.dump(1), "");
   std::size_t width = 0;
   for (const auto& [name, fact] : lines) width = std::max(width, name.size());
-  for (const auto& [name, fact] : lines) fmt::print("{:<{}}  {}\n", name, width, fact);
+  for (const auto& [name, fact] : lines) put_line(name, width, fact);
 }
 
 }  // namespace

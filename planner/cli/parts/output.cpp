@@ -18,8 +18,10 @@ void put_report(const Report& report, bool json) {
   if (json)
     fmt::print("{}", json_text(report_json(report)));
   else
-    fmt::print("{}", text_report(report, {.color = use_color(Color::automatic, STDOUT_FILENO)}));
+    fmt::print("{}", text_report(report, terminal_options(STDOUT_FILENO)));
 }
+
+std::string shown_table(const Table& table) { return text_table(table, terminal_options(STDOUT_FILENO)); }
 
 void check_report_file(const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();

@@ -11,6 +11,9 @@ namespace wt {
 /// Text (coloured on a terminal) to standard output; with `json` only the report's JSON document.
 void put_report(const Report& report, bool json);
 
+/// A table for standard output: on a terminal coloured, and folded to its width.
+std::string shown_table(const Table& table);
+
 /// Throws Error{usage} for a name that write_report_file would refuse. Call it before the work, so that no result is
 /// lost.
 void check_report_file(const std::string& file);

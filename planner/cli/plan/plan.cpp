@@ -28,7 +28,6 @@
 #include "planner/plan/other_gpus.hpp"
 #include "planner/plan/smaller_plan.hpp"
 #include "reports/render/progress.hpp"
-#include "reports/render/text_report.hpp"
 #include "reports/render/write.hpp"
 
 namespace wt {
@@ -127,10 +126,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   for (const std::string& doubt : plan_doubts(inputs, plan)) fmt::print("Doubtful: {}\n", doubt);
   fmt::print("Range: {}.\n{}\n{}.\n{}\n\n", plan_range(plan), step_sentence(inputs, plan), plan_scope(inputs),
              cost_sentence(plan.cost));
-  const bool color = use_color(Color::automatic, 1);
-  fmt::print("{}\n", text_table(layout_table(inputs, plan), {.color = color}));
-  fmt::print("{}\n", text_table(candidate_table(inputs, plan, 6), {.color = color}));
-  if (!inputs.formats.empty()) fmt::print("{}\n", text_table(format_table(inputs), {.color = color}));
+  fmt::print("{}\n", shown_table(layout_table(inputs, plan)));
+  fmt::print("{}\n", shown_table(candidate_table(inputs, plan, 6)));
+  if (!inputs.formats.empty()) fmt::print("{}\n", shown_table(format_table(inputs)));
   const Certificate& c = plan.search.certificate;
   std::int64_t infeasible = 0;
   for (const auto& [reason, count] : c.infeasible) infeasible += count;
@@ -145,9 +143,9 @@ void print_text(const PlanInputs& inputs, const Plan& plan, const std::vector<st
   fmt::print("{}.\n", memory_sentence(inputs, plan));
   if (!plan.layout.placement.empty()) fmt::print("{}\n", plan.placement_note);
   if (!plan.drift_note.empty()) fmt::print("{}\n", plan.drift_note);
-  fmt::print("\n{}\n", text_table(measure_table(plan, 6), {.color = color}));
+  fmt::print("\n{}\n", shown_table(measure_table(plan, 6)));
   if (!inputs.study.cluster.shared_cores())
-    fmt::print("{}\n", text_table(relatives_table(features_of(inputs, plan.layout)), {.color = color}));
+    fmt::print("{}\n", shown_table(relatives_table(features_of(inputs, plan.layout))));
   fmt::print("{}.\n", evidence_sentence(plan.step.evidence));
   for (const std::string& assumption : plan_assumptions(inputs, plan)) fmt::print("- {}\n", assumption);
   for (const std::string& disturbance : plan_disturbances(inputs, plan)) fmt::print("- {}\n", disturbance);
@@ -198,12 +196,11 @@ void decide_command(const Options& o, const std::string& study, const std::strin
   if (o.json) {
     fmt::print("{}\n", decision_json(decision).dump(1));
   } else {
-    const bool color = use_color(Color::automatic, 1);
-    fmt::print("{}\n\n{}", decision.sentence, text_table(options_table(decision), {.color = color}));
+    fmt::print("{}\n\n{}", decision.sentence, shown_table(options_table(decision)));
     if (decision.batches) fmt::print("{}\n", batch_note(decision));
     for (const std::string& why : misfits(decision)) fmt::print("- {}\n", why);
     if (!decision.next.empty())
-      fmt::print("\n{}", text_table(option_worth_table(decision), {.color = color}));
+      fmt::print("\n{}", shown_table(option_worth_table(decision)));
     else if (!decision.next_sentence.empty())
       fmt::print("\n{}.\n", decision.next_sentence);
   }

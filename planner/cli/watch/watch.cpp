@@ -16,6 +16,7 @@
 #include "configs/base/text.hpp"
 #include "configs/files/run.hpp"
 #include "planner/cli/parts/commands.hpp"
+#include "planner/cli/parts/output.hpp"
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/watch/watch_report.hpp"
 #include "planner/watch/left_over.hpp"
@@ -23,7 +24,6 @@
 #include "planner/watch/plan_baseline.hpp"
 #include "planner/watch/rollback.hpp"
 #include "planner/watch/run_watch.hpp"
-#include "reports/render/text_report.hpp"
 #include "trainer/run_folder/files.hpp"
 
 namespace wt {
@@ -173,8 +173,7 @@ void put_drift(const Options& o, const PlannedRun& planned, const RunWatch& watc
   if (o.json)
     fmt::print("{}\n", nlohmann::json{{"schema", "windtunnel.drift/1"}, {"drift", to_json(drift)}}.dump());
   else
-    for (const Table& table : drift_tables(drift))
-      fmt::print("\n{}", text_table(table, {.color = use_color(Color::automatic, 1)}));
+    for (const Table& table : drift_tables(drift)) fmt::print("\n{}", shown_table(table));
 }
 
 /// What holds after the last step, in words or as one line of JSON.
@@ -184,8 +183,7 @@ void put_standing(const Options& o, const std::string& run, const std::vector<Wa
   if (o.json)
     fmt::print("{}\n", standing_json(run, standing, last_step, o.last).dump());
   else if (!standing.empty())
-    fmt::print("\n{}",
-               text_table(standing_table(standing, last_step, o.last), {.color = use_color(Color::automatic, 1)}));
+    fmt::print("\n{}", shown_table(standing_table(standing, last_step, o.last)));
 }
 
 std::string said_of(std::int64_t decisions) {

@@ -14,7 +14,6 @@
 #include "planner/cli/parts/words.hpp"
 #include "planner/cli/whatif/whatif_report.hpp"
 #include "reports/render/progress.hpp"
-#include "reports/render/text_report.hpp"
 
 namespace wt {
 namespace {
@@ -43,8 +42,7 @@ void what_if_command(const Options& o) {
   if (o.json) {
     fmt::print("{}\n", what_if_json(result).dump(1));
   } else {
-    fmt::print("{}\n\n{}", what_if_answer(result),
-               text_table(what_if_table(result), {.color = use_color(Color::automatic, 1)}));
+    fmt::print("{}\n\n{}", what_if_answer(result), shown_table(what_if_table(result)));
     for (const std::string& note : what_if_notes(result)) fmt::print("- {}\n", note);
     for (const WhatIfRow& row : result.rows)
       if (!row.plan && result.base() != nullptr && row.failure == Code::finding)
