@@ -20,6 +20,7 @@
 #include "bench/work/cases.hpp"
 #include "bench/work/work_list.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/output_place.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/files/find.hpp"
@@ -339,7 +340,8 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--seed", o->suite_options.seed, "Of the input data and the order of samples")
       ->capture_default_str();
-  command->add_option("-o,--output", o->output, "Profile (JSON) to write; storage is measured in its folder");
+  command->add_option("-o,--output", o->output, "Profile (JSON) to write; storage is measured in its folder")
+      ->check(writable(Output::file));
   command->add_flag("--json", o->json, "The profile on standard output instead of the table");
   command->callback([o] { bench(*o); });
 

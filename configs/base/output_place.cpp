@@ -34,4 +34,8 @@ std::string refused_output(const fs::path& output, Output kind) {
   return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : refused(folder, "cannot be written");
 }
 
+std::function<std::string(const std::string&)> writable(Output kind) {
+  return [kind](const std::string& place) { return refused_output(place, kind); };
+}
+
 }  // namespace wt

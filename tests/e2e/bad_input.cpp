@@ -53,6 +53,19 @@ using Catch::Contains;
 
 }  // namespace
 
+TEST_CASE("an output where nothing can be written is refused before the run file is read") {
+  const TempDirectory folder;
+  write_bytes(folder / "file", "kept");
+  const std::string below = (folder / "file/below").string();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"train", "no-such.yaml", "-o", below},
+                                                {"bench", "kernels", "--run", "no-such.yaml", "-o", below}}) {
+    const Ended ended = wait_for(start_trainer(words));
+    CHECK(ended.status == 2);
+    CHECK_THAT(ended.said, Contains("file is a file; needs a "));
+  }
+  CHECK(read_bytes(folder / "file") == "kept");
+}
+
 TEST_CASE("an unknown key: the nearest one is suggested") {
   CHECK_THAT(refused(edited("save_interval", "save_intervall")),
              Contains("save_intervall") && Contains("did you mean 'save_interval'"));

@@ -48,13 +48,15 @@ TEST_CASE("every command with -o refuses a place where nothing can be, before al
   int refusals = 0;
   for (std::string line; std::getline(commands, line);) {
     const std::string command = line.substr(0, line.find(':'));
-    if (line.find("--output") == line.npos || command == "train" || command == "bench") continue;  // the trainer's
+    if (line.find("--output") == line.npos || command == "train" || command == "bench") continue;  // below
     ++refusals;
     refused(command + " -o " + (folder / "file/below/out.json").string(), 2, "file is a file; needs a ");
   }
   CHECK(refusals > 15);
   refused("export no-such --to torchtitan -o " + folder.path().string(), 2, "is a folder; needs a file");
   refused("health -o /proc/self/status/x.json", 2, "is a file; needs a file");
+  refused("train --rehearse no-such.yaml -o " + (folder / "file/below").string(), 2, "file is a file; needs a folder");
+  refused("bench kernels --for no-such.yaml -o " + folder.path().string(), 2, "is a folder; needs a file");
   CHECK(read_bytes(folder / "file").empty());
 }
 

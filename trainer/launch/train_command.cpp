@@ -10,6 +10,7 @@
 
 #include "configs/base/error.hpp"
 #include "configs/base/json_reader.hpp"
+#include "configs/base/output_place.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/base/standard_error.hpp"
 #include "configs/files/find.hpp"
@@ -197,6 +198,7 @@ void add_train_command(CLI::App& app, int& status) {
                                          "--no-python\nExample: windtunnel train configs/runs/demo.yaml -o out/train");
   command->add_option("RUN", options->run, "Run file (YAML)");
   command->add_option("-o,--output", options->folder, "Folder for metrics, trace, profile, routing and checkpoints")
+      ->check(writable(Output::folder))
       ->required();
   command->add_option("--max-restarts", options->max_restarts, "How often failed ranks are started again")
       ->capture_default_str();

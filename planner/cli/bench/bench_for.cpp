@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "configs/base/error.hpp"
+#include "configs/base/output_place.hpp"
 #include "configs/base/quantity.hpp"
 #include "configs/files/model_words.hpp"
 #include "planner/cli/parts/commands.hpp"
@@ -34,7 +35,7 @@ Options parse(std::vector<std::string> arguments) {
   app.add_option("--device", o.device)->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--samples", o.samples)->check(CLI::Range(3, 1000));
   app.add_option("--seed", o.seed);
-  app.add_option("-o,--output", o.output);
+  app.add_option("-o,--output", o.output)->check(writable(Output::file));
   app.add_flag("--dry-run", o.dry_run);
   app.add_flag("--quick", o.quick);
   app.add_flag("--json", o.json);

@@ -74,7 +74,7 @@ void add_calibrate(CLI::App& app) {
                         "Example: windtunnel calibrate profile.json -o machine.json");
   const auto o = command.runs(run_calibrate);
   command.option("PROFILE", o->profiles, "Profiles of one machine: files, or names of yours in configs/profiles");
-  command.option("-o,--output", o->output, "Machine model (JSON) to write; of --published a folder");
+  command.output(o->output, Output::either, "Machine model (JSON) to write; of --published a folder");
   command.flag("--published", o->published,
                "Instead: fit the published tables of configs/measurements anew, and write configs/constants");
   command.flag("--allow-assumed", o->allow_assumed,

@@ -74,7 +74,7 @@ void add_compare(CLI::App& app) {
               "A FOLDER that the machine model has seen, though its digest is not recorded; may be repeated")
       .one_a_mention()
       .existing_folder();
-  command.option("-o,--output", o->output, "Also write the report: .html, .md, .json or .txt");
+  command.output(o->output, Output::file, "Also write the report: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
 }
 

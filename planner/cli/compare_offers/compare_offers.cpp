@@ -61,7 +61,7 @@ void add_compare_offers(CLI::App& app) {
   command.option("study", o->study, "Study file, or a name in configs/studies").required();
   command.option("offers", o->offers, "Offer files, or names in configs/offers").required();
   add_measured_word(command, o->measured);
-  command.option("-o,--output", o->output, "Folder for the report, with what each offer's money is spent on");
+  command.output(o->output, Output::folder, "Folder for the report, with what each offer's money is spent on");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
 }

@@ -82,7 +82,7 @@ void add_data(CLI::App& app) {
                       "data pack --text /usr/share/common-licenses -o out/data --seq-len 128");
   const auto o = command.runs(pack);
   command.option("--text", o->text, "Text, .jsonl or .json files (also .gz), or folders of them").required();
-  command.option("-o,--output", o->output, "Folder of the data set").required();
+  command.output(o->output, Output::folder, "Folder of the data set").required();
   command.option("--seq-len", o->options.seq_len, "Tokens a sample predicts").shows_default();
   command
       .option("--samples", o->samples,

@@ -66,7 +66,7 @@ void add_demo(CLI::App& app) {
                         "Run the whole loop on this machine: train, measure, calibrate, predict, compare, plan, "
                         "recover, report\nExample: windtunnel demo");
   const auto o = command.runs(demo);
-  command.option("-o,--output", o->folder, "Folder for everything the demo writes").shows_default();
+  command.output(o->folder, Output::folder, "Folder for everything the demo writes").shows_default();
 }
 
 }  // namespace wt

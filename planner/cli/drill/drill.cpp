@@ -115,7 +115,7 @@ void add_drill(CLI::App& app) {
       "Inject faults into a real run and prove that recovery is exact\nExample: windtunnel drill kill node-lost");
   const auto o = command.runs(drill);
   command.option("SCENARIO", o->scenarios, "Fault scenarios: files, presets of configs/faults, or `random`").required();
-  command.option("-o,--output", o->output, "Folder for everything that the drill writes").shows_default();
+  command.output(o->output, Output::folder, "Folder for everything that the drill writes").shows_default();
   command.option("--count", o->count, "With `random`: how many scenarios are drawn").shows_default();
   command.option("--first", o->first, "With `random`: the number of the first one").shows_default();
   command.option("--seed", o->seed, "With `random`: of the series; the same seed draws the same ones").shows_default();

@@ -108,7 +108,7 @@ void add_eval(CLI::App& app) {
   command.option("--tasks", o->tasks, "Names of lm-eval's tasks");
   command.option("--results", o->results,
                  "Results that are there already: results_*.json of lm-eval, or metrics of LLM Foundry");
-  command.option("-o,--output", o->output, "Report to write: .html, .md, .json or .txt");
+  command.output(o->output, Output::file, "Report to write: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
 }
 

@@ -216,7 +216,7 @@ void add_explain(CLI::App& app) {
                  fmt::format("What JOB is, if it does not look like it: {}", fmt::join(recipe_format_names(), ", ")));
   command.option("--model", o->model, "Model, where JOB names none: of configs/models, a repository, or a file");
   command.option("--gpus", o->gpus, "GPUs, where JOB does not say how many").between(std::int64_t{1}, INT64_MAX);
-  command.option("-o,--output", o->output,
+  command.output(o->output, Output::folder,
                  "Folder for the report, and for measured.yaml, which --measured of other commands reads");
   command.flag("--json", o->json, "Print one JSON document");
 }

@@ -76,7 +76,7 @@ void add_export(CLI::App& app) {
   command.option("PLAN", o->plan, "Run file (plan.yaml), folder of windtunnel plan -o, or a preset of configs/runs")
       .required();
   command.option("--to", o->target, fmt::format("One of {}", fmt::join(recipe_format_names(), ", "))).required();
-  command.option("-o,--output", o->output, "File to write instead of standard output");
+  command.output(o->output, Output::file, "File to write instead of standard output");
   command.flag("--json", o->json, "Print one JSON document: the text and what it does not say");
 }
 

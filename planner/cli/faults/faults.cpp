@@ -51,7 +51,7 @@ void add_faults(CLI::App& app) {
   const auto o = command.runs(compare_faults);
   command.option("STUDY", o->study, "Study file, or a name in configs/studies").required();
   command.option("--set", o->set, "key=value, a dotted key of the study; may be repeated").one_a_mention();
-  command.option("-o,--output", o->output, "File for the report: .html, .md, .json or .txt");
+  command.output(o->output, Output::file, "File for the report: .html, .md, .json or .txt");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
 }

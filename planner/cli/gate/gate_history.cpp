@@ -93,7 +93,7 @@ void add_show(const Command& gate) {
   command.option("DIR", o->folder, "Folder of the history").required();
   const Word json = command.flag("--json", o->json, "Print one JSON document");
   command.flag("--markdown", o->markdown, "Print Markdown").excludes(json);
-  command.option("-o,--output", o->output,
+  command.output(o->output, Output::file,
                  "Also write the report, with a chart a series: FILE.html, .md, .json or .txt");
   command.runs([o] {
     if (!o->output.empty()) check_report_file(o->output);

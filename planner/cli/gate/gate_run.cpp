@@ -92,7 +92,7 @@ void add_gate_run(const Command& gate) {
       .shows_default();
   command.option("--minutes", o->minutes, "Time to measure in").between(0.01, 10000.0).shows_default();
   command.option("--seed", o->seed, "Of the order within blocks (default: drawn, and shown with the result)");
-  command.option("-o,--output", o->output,
+  command.output(o->output, Output::folder,
                  "Folder for gate.json, gate.md, gate.xml (JUnit) and comment.md, empty without a finding");
   o->flags.add_to(command);
   command.flag("--all", o->all, "List benchmarks that stayed the same or are new, too");

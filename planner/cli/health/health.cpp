@@ -175,7 +175,7 @@ void add_health(CLI::App& app) {
                         "Check nodes before and during a job: which one to cordon, why and how sure\nExample: "
                         "windtunnel health --quick -o node-1.json");
   auto o = std::make_shared<Options>();
-  command.option("-o,--output", o->output, "Write what was seen (JSON), for health judge");
+  command.output(o->output, Output::file, "Write what was seen (JSON), for health judge");
   command.flag("--quick", o->quick, "Fewer repetitions and a smaller file");
   command.option("--storage", o->storage, "Folder to write and read a file in").shows_default();
   const Word fabric = command.flag("--fabric", o->fabric,

@@ -228,7 +228,7 @@ void add_import(CLI::App& app) {
       .option("--gpus", o->gpus,
               "GPUs of nccl-tests, where the file has no list of devices; their cluster is --cluster")
       .between(std::int64_t{2}, std::int64_t{100000});
-  command.option("-o,--output", o->output, "Profile (JSON) to write");
+  command.output(o->output, Output::file, "Profile (JSON) to write");
   command.flag("--json", o->json, "Print one JSON document");
 }
 

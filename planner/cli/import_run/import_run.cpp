@@ -89,7 +89,7 @@ void add_import_run(CLI::App& app) {
   command.option("--env", o->variables, "NAME=VALUE of a script's environment; may be repeated");
   command.flag("--evaluate", o->evaluate,
                "Run a script under bash, with stubs for what it starts, instead of reading it");
-  command.option("-o,--output", o->output, "Run file to write instead of standard output");
+  command.output(o->output, Output::file, "Run file to write instead of standard output");
   command.flag("--json", o->json,
                "Print one JSON document: the run, and what was assumed, changes learning alone, or is ignored");
 }

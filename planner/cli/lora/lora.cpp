@@ -37,7 +37,7 @@ void add_lora(CLI::App& app) {
                                           "Example: windtunnel lora merge out/adapter -o out/merged");
   const auto words = command.runs(merge);
   command.option("ADAPTER", words->adapter, "PEFT's folder: adapter_config.json, adapter_model.safetensors").required();
-  command.option("-o,--output", words->output, "Folder for the weights").required();
+  command.output(words->output, Output::folder, "Folder for the weights").required();
   command.option("--base", words->base, "Folder with the weights; else base_model_name_or_path of the adapter");
 }
 

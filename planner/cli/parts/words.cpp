@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "configs/base/output_place.hpp"
-
 namespace wt {
 namespace {
 
@@ -17,17 +15,6 @@ Word whole(CLI::Option* option) {
     std::strtoll(text.c_str(), nullptr, 10);
     return errno == ERANGE ? "found " + text + ", allowed are whole numbers of 64 bits" : std::string();
   }));
-}
-
-/// An -o where nothing can be written is refused here, before the work. Its help says what is made: "Folder for ...", a
-/// file, or a file or folder.
-Word written(CLI::Option* option) {
-  if (!option->check_sname("o")) return Word(option);
-  const std::string& help = option->get_description();
-  const Output kind = help.starts_with("Folder")         ? Output::folder
-                      : help.find("folder") == help.npos ? Output::file
-                                                         : Output::either;
-  return Word(option->check([kind](const std::string& place) { return refused_output(place, kind); }));
 }
 
 }  // namespace
@@ -50,10 +37,10 @@ Command Command::subcommand(const std::string& name, const std::string& help) co
 void Command::require_subcommand() const { app_->require_subcommand(1); }
 
 Word Command::option(const std::string& name, std::string& value, const std::string& help) const {
-  return written(app_->add_option(name, value, help));
+  return Word(app_->add_option(name, value, help));
 }
 Word Command::option(const std::string& name, std::filesystem::path& value, const std::string& help) const {
-  return written(app_->add_option(name, value, help));
+  return Word(app_->add_option(name, value, help));
 }
 Word Command::option(const std::string& name, std::int64_t& value, const std::string& help) const {
   return whole(app_->add_option(name, value, help));
@@ -69,6 +56,12 @@ Word Command::option(const std::string& name, double& value, const std::string& 
 }
 Word Command::option(const std::string& name, std::vector<std::string>& values, const std::string& help) const {
   return Word(app_->add_option(name, values, help));
+}
+Word Command::output(std::string& place, Output kind, const std::string& help) const {
+  return Word(app_->add_option("-o,--output", place, help)->check(writable(kind)));
+}
+Word Command::output(std::filesystem::path& place, Output kind, const std::string& help) const {
+  return Word(app_->add_option("-o,--output", place, help)->check(writable(kind)));
 }
 Word Command::flag(const std::string& name, bool& value, const std::string& help) const {
   return Word(app_->add_flag(name, value, help));

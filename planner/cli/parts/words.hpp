@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "configs/base/output_place.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -50,6 +52,9 @@ class Command {
   Word option(const std::string& name, std::uint64_t& value, const std::string& help) const;
   Word option(const std::string& name, double& value, const std::string& help) const;
   Word option(const std::string& name, std::vector<std::string>& values, const std::string& help) const;
+  /// "-o,--output". A place where nothing of its kind can be written is refused before the work.
+  Word output(std::string& place, Output kind, const std::string& help) const;
+  Word output(std::filesystem::path& place, Output kind, const std::string& help) const;
   Word flag(const std::string& name, bool& value, const std::string& help) const;
 
   /// Called after parsing, unless a subcommand of this one was named.

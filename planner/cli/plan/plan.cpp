@@ -304,7 +304,7 @@ void add_plan(CLI::App& app) {
   add_measured_word(command, o->measured);
   command.option("--routing", o->routing, "Loads in place of the study's: histograms (repeatable), or 'balanced'")
       .one_a_mention();
-  command.option("-o,--output", o->output,
+  command.output(o->output, Output::folder,
                  "Folder for plan.yaml, plan.json, the report and study.yaml (the study with every key)");
   command.option("--smaller", o->smaller,
                  "Also plan for so many smaller numbers of GPUs, the next that the batch divides among: the trainer\n"

@@ -92,7 +92,7 @@ void add_profile(CLI::App& app) {
                                          "windtunnel profile merge a.json b.json -o all.json",
                                          merge_files);
   many.option("PROFILES", merged->files, "Two or more profiles, as for show").required().count(2, 1000);
-  many.option("-o,--output", merged->output, "Profile (JSON) to write").required();
+  many.output(merged->output, Output::file, "Profile (JSON) to write").required();
 }
 
 }  // namespace wt

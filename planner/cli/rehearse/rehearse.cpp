@@ -8,6 +8,7 @@
 
 #include "configs/base/atomic_file.hpp"
 #include "configs/base/error.hpp"
+#include "configs/base/output_place.hpp"
 #include "configs/base/scratch_folder.hpp"
 #include "configs/files/find.hpp"
 #include "configs/files/study.hpp"
@@ -130,7 +131,7 @@ void rehearse(std::vector<std::string> arguments) {
   Options o;
   app.add_option("--rehearse", o.plan)->required();
   app.add_option("--machine", o.machine);
-  app.add_option("-o,--output", o.output);
+  app.add_option("-o,--output", o.output)->check(writable(Output::folder));
   app.add_flag("--json", o.json);
   std::ranges::reverse(arguments);  // CLI11's order
   app.parse(arguments);

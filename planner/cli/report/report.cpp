@@ -34,7 +34,7 @@ void add_report(CLI::App& app) {
   auto o = std::make_shared<Options>();
   command.option("RESULT", o->result, "Folder of a run, or a report written with --json or -o by another subcommand")
       .required();
-  command.option("-o,--output", o->output, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
+  command.output(o->output, Output::file, "File; its ending says the format: .html, .md, .json, .txt; '-': text")
       .shows_default();
   command.runs([o] { write_report_file(report_of(o->result), o->output); });
 }

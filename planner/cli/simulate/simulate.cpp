@@ -81,8 +81,8 @@ void add_simulate(CLI::App& app) {
               "Which experts tokens go to: a recording (routing.csv), histograms (repeatable), or 'balanced'; default: "
               "trained, as models train that are balanced as this one")
       .one_a_mention();
-  command.option(
-      "-o,--output", o->output,
+  command.output(
+      o->output, Output::folder,
       "Folder for report, timeline.json, trace.json (for Perfetto) and memory.pickle (for PyTorch's memory viewer)");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
   command.flag("--json", o->json, "Print one JSON document");

@@ -76,7 +76,7 @@ void add_whatif(CLI::App& app) {
   add_price_words(command, o->prices);
   command.option("--sweep", o->sweep, "key=a,b,c; may be repeated, then every combination").one_a_mention();
   add_measured_word(command, o->measured);
-  command.option("-o,--output", o->output, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
+  command.output(o->output, Output::folder, "Folder for whatif.html, .md, .json and .csv, which compare the rows");
   command.flag("--json", o->json, "Print one JSON document");
   command.flag("--allow-assumed", o->allow_assumed, "Estimate by a roofline what nobody measured, marked as assumed");
 }
