@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "configs/base/error.hpp"
@@ -15,6 +16,7 @@
 #include "configs/base/text.hpp"
 #include "configs/base/utf8.hpp"
 #include "configs/base/yaml_references.hpp"
+#include "configs/base/yaml_repeats.hpp"
 
 namespace wt {
 namespace {
@@ -37,9 +39,14 @@ YamlMap::YamlMap(YAML::Node node, std::filesystem::path file, std::string path,
 
 namespace {
 
-/// Throws where a map has a key twice (yaml-cpp would return the first), a key is not a scalar, or a value is not
-/// UTF-8.
-void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes) {
+bool is_same_scalar(const YAML::Node& a, const YAML::Node& b) {
+  return a.IsScalar() && b.IsScalar() && a.Scalar() == b.Scalar() && a.Tag() == b.Tag();
+}
+
+/// Throws where a key is not a scalar, a value is not UTF-8, or a map has a key twice (yaml-cpp would return the
+/// first); with `repeats` that is told there instead.
+void check_keys(const YAML::Node& node, const std::string& origin, int depth, int& nodes,
+                std::set<std::string>* repeats) {
   const auto fail = [&](const YAML::Node& at, const std::string& what) {
     throw_usage("{}:{}: {}", origin, at.Mark().line + 1, what);
   };
@@ -51,17 +58,26 @@ void check_keys(const YAML::Node& node, const std::string& origin, int depth, in
   };
   if (node.IsScalar()) need_text(node);
   if (node.IsSequence())
-    for (const auto& entry : node) check_keys(entry, origin, depth + 1, nodes);
+    for (const auto& entry : node) check_keys(entry, origin, depth + 1, nodes, repeats);
   if (!node.IsMap()) return;
-  std::map<std::string, int> lines;
+  const auto line_of = [](const YAML::Node& key) { return key.Mark().line + 1; };
+  std::map<std::string, std::pair<YAML::Node, YAML::Node>> entries;  // what holds so far
   for (const auto& entry : node) {
     if (!entry.first.IsScalar()) fail(entry.first, "found a key that is no word");
     need_text(entry.first);
-    const auto [known, is_new] = lines.emplace(entry.first.Scalar(), entry.first.Mark().line + 1);
-    if (!is_new)
-      fail(entry.first,
-           fmt::format("{}: found a second time, first in line {}; needs each key once", known->first, known->second));
-    check_keys(entry.second, origin, depth + 1, nodes);
+    const auto [known, is_new] = entries.try_emplace(entry.first.Scalar(), entry.first, entry.second);
+    if (!is_new) {
+      auto& [key, value] = known->second;
+      const bool merges = known->first == "<<";  // PyYAML merges both
+      if (repeats == nullptr || merges)
+        fail(entry.first,
+             fmt::format("{}: found a second time, first in line {}; needs each key once", known->first, line_of(key)));
+      if (!is_same_scalar(value, entry.second))
+        repeats->insert(fmt::format("{}: found in line {} and with another value in line {}, which holds", known->first,
+                                    line_of(key), line_of(entry.first)));
+      known->second = {entry.first, entry.second};
+    }
+    check_keys(entry.second, origin, depth + 1, nodes, repeats);
   }
 }
 
@@ -81,20 +97,26 @@ int second_document(const std::string& text) {
   return 0;
 }
 
-}  // namespace
-
-YAML::Node load_yaml(const std::string& text, const std::string& origin) {
+YAML::Node loaded(const std::string& text, const std::string& origin, std::set<std::string>* repeats) {
   need_utf8(text, origin);
   try {
     const YAML::Node root = YAML::Load(text);
     if (const int line = second_document(text); line > 0)
       throw_usage("{}:{}: found a second YAML document (---), needs one", origin, line);
     int nodes = 0;
-    check_keys(root, origin, 0, nodes);
+    check_keys(root, origin, 0, nodes, repeats);
     return root;
   } catch (const YAML::Exception& e) {
     throw_usage("{}:{}: not valid YAML: {}", origin, e.mark.line + 1, e.msg);
   }
+}
+
+}  // namespace
+
+YAML::Node load_yaml(const std::string& text, const std::string& origin) { return loaded(text, origin, nullptr); }
+
+YAML::Node load_yaml_with_repeats(const std::string& text, const std::string& origin, std::set<std::string>& repeats) {
+  return loaded(text, origin, &repeats);
 }
 
 YamlMap YamlMap::from_text(const std::string& text, const std::string& origin) {

@@ -22,7 +22,7 @@ void rename_automodel_words(Settings& settings) {
 /// A command line's job with its overrides.
 Settings settings_of_command(const std::string& text, const std::string& origin, const RecipeSource& source) {
   const JobCommand command = job_command(text, origin, source);
-  Settings out = settings_from_yaml(text_of_job(command, origin, source), command.file);
+  Settings out = settings_from_pyyaml(text_of_job(command, origin, source), command.file);
   put_overrides(command, out);
   if (command.gpus > 0) out.put("launch.gpus", command.gpus);
   return out;
@@ -208,7 +208,7 @@ void read_automodel_dispatcher(RecipeReading& reading) {
 Settings parse_automodel(const std::string& text, const std::string& origin, const RecipeSource& source) {
   const bool named = origin.ends_with(".yaml") || origin.ends_with(".yml");
   const bool command = !named && is_automodel_command(text);
-  const Settings all = command ? settings_of_command(text, origin, source) : settings_from_yaml(text, origin);
+  const Settings all = command ? settings_of_command(text, origin, source) : settings_from_pyyaml(text, origin);
   Settings out(origin);
   for (const std::string& note : all.notes()) out.note(note);
   for (const Settings::Entry& entry : all.entries()) {

@@ -66,7 +66,7 @@ bool is_automodel(const Settings& settings) {
 }
 
 RecipeFormat format_of_yaml(const std::string& text, const std::string& origin) {
-  Settings settings = settings_from_yaml(text, origin);
+  Settings settings = settings_from_pyyaml(text, origin);
   if (is_automodel(settings)) return RecipeFormat::automodel;
   if (is_megatron_yaml(settings)) return RecipeFormat::megatron_core;
   const bool nemo = settings.has_under("exp_manager") || settings.has_under("trainer");  // NeMo 1 has such keys, too

@@ -143,7 +143,7 @@ Settings parse_core(const std::string& text, const std::string& origin, const Re
   const bool sections =
       text.find("MODEL_ARGS:") != std::string::npos || text.find("language_model:") != std::string::npos;
   if (!sections) return settings_from_shell(text, origin, source);
-  const Settings file = settings_from_yaml(text, origin);
+  const Settings file = settings_from_pyyaml(text, origin);
   return is_megatron_yaml(file) ? megatron_from_yaml(file, source) : settings_from_shell(text, origin, source);
 }
 

@@ -50,6 +50,7 @@ bool is_megatron_yaml(const Settings& settings) {
 
 Settings megatron_from_yaml(const Settings& file, const RecipeSource& source) {
   Settings out(file.origin());
+  for (const std::string& note : file.notes()) out.note(note);
   constexpr const char* kArguments = "MODEL_ARGS.";
   const bool arguments = file.has_under("MODEL_ARGS");
   for (const auto& [key, value] : file.entries()) {

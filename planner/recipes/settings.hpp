@@ -106,6 +106,9 @@ std::string settings_to_toml(const Settings& settings);
 /// Parses one YAML value: a word, a list in [], null.
 Settings::Value value_from_yaml(const std::string& text);
 Settings settings_from_yaml(const std::string& text, const std::string& origin);
+/// The same for programs that read it with PyYAML, where the last of two equal keys of a map holds. OmegaConf refuses
+/// them.
+Settings settings_from_pyyaml(const std::string& text, const std::string& origin);
 /// A list of maps with a key in `spread` becomes entries KEY[0]..., KEY[1]...; other lists are values.
 Settings settings_from_yaml(const std::string& text, const std::string& origin, const std::set<std::string>& spread);
 std::string settings_to_yaml(const Settings& settings);

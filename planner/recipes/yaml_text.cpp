@@ -2,12 +2,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <ranges>
+#include <set>
 #include <variant>
 
 #include "configs/base/error.hpp"
 #include "configs/base/text.hpp"
 #include "configs/base/yaml.hpp"
+#include "configs/base/yaml_repeats.hpp"
 #include "planner/recipes/settings.hpp"
 
 namespace wt {
@@ -29,9 +32,16 @@ std::vector<std::pair<std::string, YAML::Node>> entries_of(const YAML::Node& map
   const auto has = [&](const std::string& name) {
     return std::ranges::any_of(out, [&](const auto& entry) { return entry.first == name; });
   };
-  for (const auto& entry : map)
-    if (entry.first.Scalar() != kMerge || !(entry.second.IsMap() || entry.second.IsSequence()))
-      out.emplace_back(entry.first.Scalar(), entry.second);
+  std::map<std::string, std::size_t> places;
+  for (const auto& entry : map) {
+    const std::string name = entry.first.Scalar();
+    if (name == kMerge && (entry.second.IsMap() || entry.second.IsSequence())) continue;
+    const auto [known, is_new] = places.emplace(name, out.size());
+    if (is_new)
+      out.emplace_back(name, entry.second);
+    else
+      out[known->second].second = entry.second;
+  }
   const YAML::Node merged = map[kMerge];
   if (!merged.IsDefined()) return out;
   std::vector<YAML::Node> sources;
@@ -77,6 +87,13 @@ void add_map(const YAML::Node& map, const std::string& prefix, const KeySet& spr
       out.put(key, value_of_yaml(inner));
     }
   }
+}
+
+Settings settings_of_map(const YAML::Node& root, const std::string& origin, const KeySet& spread) {
+  Settings out(origin);
+  if (!root.IsMap()) throw_usage("{}: found no map, needs YAML with one", origin);
+  add_map(root, "", spread, out);
+  return out;
 }
 
 std::string yaml_text(const Settings::Value& value) {
@@ -161,12 +178,15 @@ Settings settings_from_yaml(const std::string& text, const std::string& origin) 
   return settings_from_yaml(text, origin, {});
 }
 
-Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
-  Settings out(origin);
-  const YAML::Node root = load_yaml(text, origin);
-  if (!root.IsMap()) throw_usage("{}: found no map, needs YAML with one", origin);
-  add_map(root, "", spread, out);
+Settings settings_from_pyyaml(const std::string& text, const std::string& origin) {
+  std::set<std::string> repeats;
+  Settings out = settings_of_map(load_yaml_with_repeats(text, origin, repeats), origin, {});
+  for (const std::string& repeat : repeats) out.note(repeat);
   return out;
+}
+
+Settings settings_from_yaml(const std::string& text, const std::string& origin, const KeySet& spread) {
+  return settings_of_map(load_yaml(text, origin), origin, spread);
 }
 
 std::string settings_to_yaml(const Settings& settings) {

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
+#include "configs/base/yaml_repeats.hpp"
 #include "tests/fixtures/usage_error.hpp"
 
 using Catch::Contains;
@@ -22,6 +24,14 @@ TEST_CASE("a key said twice is refused with both lines, at every depth") {
   CHECK_THAT(refusal("a: 1\nb: 2\na: 3\n"), Contains("f.yaml:3: a: found a second time, first in line 1"));
   CHECK_THAT(refusal("m:\n  - {x: 1}\n  - {x: 1, x: 2}\n"), Contains("f.yaml:3: x: found a second time"));
   CHECK(refusal("m: {a: 1}\nn: {a: 1}\n") == "no error");
+}
+
+TEST_CASE("a key said twice in another program's file is told where its values differ") {
+  std::set<std::string> repeats;
+  load_yaml_with_repeats("m: {a: 1, b: 2, a: 1}\nc: x\nc: y\n", "f.yaml", repeats);
+  CHECK(repeats == std::set<std::string>{"c: found in line 2 and with another value in line 3, which holds"});
+  CHECK_THROWS_WITH(load_yaml_with_repeats("m: {<<: {a: 1}, <<: {b: 2}}\n", "f.yaml", repeats),
+                    Contains("<<: found a second time"));
 }
 
 TEST_CASE("one document a file") {
