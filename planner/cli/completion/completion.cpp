@@ -27,8 +27,9 @@ std::string presets_of(const std::string& help) {
   return named && !preset_names(found[1]).empty() ? found[1].str() : "";
 }
 
+/// Not echo, to which words that begin with a dash are options; a dash alone is one in zsh.
 std::string branch(const std::string& pattern, const std::string& words) {
-  return fmt::format("    '{}') echo '{}' ;;\n", pattern, words);
+  return fmt::format("    '{}') printf '%s\\n' '{}' ;;\n", pattern, words);
 }
 
 /// Of a command whose words another program reads, that program's help is asked.
@@ -60,9 +61,10 @@ void add_command(const CLI::App& command, const std::string& path, Branches& out
   for (const CLI::App* sub : subcommands) add_command(*sub, (path.empty() ? "" : path + " ") + sub->get_name(), out);
 }
 
-/// For a word: the subcommands so far, then what may follow them, or the flag before. zsh runs it under bashcompinit.
+/// For a word: the subcommands so far, then what may follow them, or the flag before. zsh runs it under bashcompinit,
+/// where `words` is an array of its own.
 constexpr const char* kFunction = R"script(_windtunnel() {
-  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" kinds="" i kind
+  local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="" offered="" kinds="" i kind
   if [[ $before == "=" ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi
   if [[ $current == "=" ]]; then current=""; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -72,16 +74,16 @@ constexpr const char* kFunction = R"script(_windtunnel() {
   done
   [[ $before != -* ]] || kinds=$(_windtunnel_presets "$command $before")
   if [[ -z $kinds ]]; then
-    words=$(_windtunnel_words "$command")
+    offered=$(_windtunnel_words "$command")
     kinds=$(_windtunnel_presets "$command")
   fi
   if [[ $current != -* ]]; then
-    [[ -z $kinds ]] || words=""
+    [[ -z $kinds ]] || offered=""
     for kind in $kinds; do
-      [[ $kind == - ]] || words+=" "$("$_windtunnel_program" list "$kind" 2>/dev/null | sed 's/ .*//')
+      [[ $kind == - ]] || offered+=" "$("$_windtunnel_program" list "$kind" 2>/dev/null | sed 's/ .*//')
     done
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  COMPREPLY=($(compgen -W "$offered" -- "$current"))
 }
 complete -o default -F _windtunnel windtunnel
 )script";
