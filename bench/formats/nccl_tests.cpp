@@ -29,7 +29,7 @@ std::string choose(std::vector<NcclRun>& runs, const std::string& wanted, const 
   if (wanted.empty() && all.size() > 1)
     refuse_nccl(origin, "the tests " + listed(all), "one test a file; choose it with --test, or split the file");
   if (wanted.empty()) return *all.begin();
-  const std::string test = nccl_test_named(wanted, "--test");
+  std::string test = nccl_test_named(wanted, "--test");
   std::erase_if(runs, [&](const NcclRun& run) {
     const std::set<std::string>& names = run.tests.empty() ? all : run.tests;
     return !names.empty() && !names.contains(test);

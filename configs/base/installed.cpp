@@ -19,7 +19,7 @@ const std::filesystem::path& program_folder() {
 
 std::filesystem::path data_path(const std::string& name) {
   std::error_code failure;
-  const std::filesystem::path found = std::filesystem::canonical(data_folder() / name, failure);
+  std::filesystem::path found = std::filesystem::canonical(data_folder() / name, failure);
   if (failure)
     throw_usage("{}: {}; needs the data that belongs to the program: install both, or run it from its build folder",
                 (data_folder() / name).string(), failure.message());

@@ -195,7 +195,7 @@ std::int64_t YamlMap::integer_or(const std::string& key, std::int64_t fallback, 
 }
 
 double YamlMap::number(const std::string& key, double minimum, double maximum) {
-  const std::string found = scalar(key);
+  std::string found = scalar(key);
   double value = 0;
   const bool parsed = YAML::convert<double>::decode(require(key), value);
   if (!parsed || !std::isfinite(value) || value < minimum || value > maximum)

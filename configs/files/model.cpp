@@ -293,7 +293,7 @@ std::string model_repository(const std::string& name) {
   if (std::filesystem::exists(name, none)) return "";
   const std::vector<std::string> presets = preset_names("models");
   if (std::ranges::find(presets, name) != presets.end()) return "";
-  const std::string repository = hub_repository(name);
+  std::string repository = hub_repository(name);
   if (!repository.empty() || name.empty()) return repository;
   std::vector<std::string> known = presets;
   for (const std::string& each : hub_repositories())

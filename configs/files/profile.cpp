@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kSchema = "windtunnel.profile/1";
 
 std::string one_of(const JsonReader& value, const std::vector<std::string>& allowed) {
-  const std::string word = value.string();
+  std::string word = value.string();
   if (std::ranges::find(allowed, word) != allowed.end()) return word;
   value.fail("'" + word + "'", fmt::format("{}", fmt::join(allowed, ", ")));
 }

@@ -259,7 +259,7 @@ std::vector<std::int64_t> read_steps(YamlMap& map, const std::string& key) {
 std::vector<CopyLevel> read_levels(YamlMap& map, const std::string& key) {
   if (!map.has(key)) return {};
   if (!map.node(key).IsSequence()) return {map.enumerator<CopyLevel>(key, vocabulary::kLevels)};
-  const auto out = map.enumerators<CopyLevel>(key, vocabulary::kLevels);
+  auto out = map.enumerators<CopyLevel>(key, vocabulary::kLevels);
   if (out.empty()) map.fail(key, "needs a level, or a list of levels");
   return out;
 }

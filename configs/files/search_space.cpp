@@ -67,8 +67,7 @@ std::vector<Recompute> policies(YamlMap& map) {
 std::vector<std::string> searched_precisions(YamlMap& map) {
   const char* key = "precision";
   if (!map.has(key)) return {};
-  const std::vector<std::string> words =
-      map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
+  std::vector<std::string> words = map.node(key).IsScalar() ? std::vector<std::string>{map.text(key)} : map.texts(key);
   if (words == std::vector<std::string>{"auto"}) return words;
   const std::string needs = fmt::format("{}", fmt::join(planned_precisions(), ", "));
   if (words.empty()) map.fail(key, "found an empty list, needs {} or auto", needs);

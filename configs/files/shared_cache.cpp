@@ -27,7 +27,7 @@ std::string limited_cache_of_both(const DatasetSpec& a, const DatasetSpec& b) {
   if (a.cache_limit == b.cache_limit && places_of(a) == places_of(b)) return "";
   for (const StreamSpec& one : a.streams)
     for (const StreamSpec& other : b.streams)
-      if (const std::string cache = cache_of(one); !cache.empty() && cache == cache_of(other)) return cache;
+      if (std::string cache = cache_of(one); !cache.empty() && cache == cache_of(other)) return cache;
   return "";
 }
 

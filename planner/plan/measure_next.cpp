@@ -38,7 +38,7 @@ std::map<Kernel, std::vector<MissingShape>> missing_shapes(const PlanInputs& inp
   if (!s.cluster.shared_cores() && s.cluster.one_gpu(s.gpus).empty()) return out;
   std::vector<Layout> layouts;
   for (const std::size_t i : plan.robust.layouts) layouts.push_back(plan.search.candidates[i].layout);
-  for (MissingShape& shape : layout_shapes(inputs, layouts).missing) out[shape.item.kernel].push_back(std::move(shape));
+  for (const MissingShape& shape : layout_shapes(inputs, layouts).missing) out[shape.item.kernel].push_back(shape);
   return out;
 }
 

@@ -50,7 +50,7 @@ std::string automodel_file(const std::vector<std::string>& words) {
 /// A variable of run_train.sh, set before it; "${CONFIG_FILE:-x}" is x.
 std::string variable(const std::vector<std::string>& words, const std::string& name, const RecipeSource& source) {
   if (const auto given = source.variables.find(name); given != source.variables.end()) return given->second;
-  const std::string value = value_of(words, {name}), fallback = "${" + name + ":-";
+  std::string value = value_of(words, {name}), fallback = "${" + name + ":-";
   if (!value.starts_with(fallback) || !value.ends_with('}')) return value;
   return value.substr(fallback.size(), value.size() - fallback.size() - 1);
 }
@@ -62,7 +62,7 @@ std::int64_t count_of(const std::string& word) {
 }
 
 std::string taken(Settings& flags, const std::string& key) {
-  const std::string value = flags.text(key, "");
+  std::string value = flags.text(key, "");
   flags.remove(key);
   return value;
 }

@@ -43,10 +43,11 @@ std::string set_of(const std::string& written) {
   if (written == "[:space:]") return " \t\n";
   if (written.find("[:") != std::string::npos) return "";
   const std::string text = unescaped(written);
+  const auto byte = [](char c) { return static_cast<unsigned char>(c); };
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i + 2 < text.size() && text[i + 1] == '-' && text[i] <= text[i + 2]) {
-      for (int c = text[i]; c <= text[i + 2]; ++c) out += static_cast<char>(c);
+    if (i + 2 < text.size() && text[i + 1] == '-' && byte(text[i]) <= byte(text[i + 2])) {
+      for (unsigned c = byte(text[i]); c <= byte(text[i + 2]); ++c) out += static_cast<char>(c);
       i += 2;
     } else {
       out += text[i];

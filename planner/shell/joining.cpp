@@ -15,10 +15,10 @@ Variable Interpreter::joined_variable(const std::string& name, const Variable& a
   const auto trimmed = [](const std::string& text) {
     return text.substr(std::min(text.find_first_not_of(" \t\n"), text.size()));
   };
-  const Variable unknown_one{.list = false,
-                             .named = false,
-                             .exported = a.exported,
-                             .items = {{"0", unknown(fmt::format("${{{}}} (which depends on {})", name, condition))}}};
+  Variable unknown_one{.list = false,
+                       .named = false,
+                       .exported = a.exported,
+                       .items = {{"0", unknown(fmt::format("${{{}}} (which depends on {})", name, condition))}}};
   if (a.list != b.list || a.named || b.named) return unknown_one;
   if (!a.list) {
     const std::string x = a.text(), y = b.text();

@@ -72,7 +72,7 @@ std::optional<Unit> unit_of(const std::string& text) {
 }
 
 std::string dtype_of(const std::string& precision) {
-  const std::string type = lower(precision);
+  std::string type = lower(precision);
   if (type == "fp16/bf16" || type == "bf16/fp16" || type == "bfloat16") return "bf16";
   if (type == "float16" || type == "half") return "fp16";
   if (type == "e4m3" || type == "e5m2" || type == "fp8_e4m3" || type == "float8") return "fp8";

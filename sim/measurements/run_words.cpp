@@ -40,7 +40,7 @@ std::string word_of(const RunLine& line, const char* column, const Phrases<const
   const std::string& text = line.text(column);
   Sentence said(text);
   const bool unsaid = said.take(kUnsaid);
-  const std::string found = one_meaning(said, column, text, phrases);
+  std::string found = one_meaning(said, column, text, phrases);
   if (found.empty() && !unsaid && !text.empty())
     throw_usage("{}: found '{}', allowed {}, or nothing", column, text, allowed);
   note_unknown(said, column, row);

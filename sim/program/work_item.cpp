@@ -135,7 +135,7 @@ double WorkItem::bytes(double bound_rows) const {
     case Kernel::embedding:
       return word * m * d(0) * 2.0;
     case Kernel::cross_entropy:
-      return 4.0 * m * d(0) * (back ? 2.0 : 2.0);
+      return 4.0 * m * d(0) * 2.0;
     case Kernel::adamw:
     case Kernel::host_adamw:
       return 28.0 * m;  // reads p, m, v, g; writes p, m, v; all fp32

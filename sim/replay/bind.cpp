@@ -252,7 +252,7 @@ class Binder {
     CollectiveEstimate estimate = *slowest;
     on_kind(off_by_, slowest_kind).widen(estimate);
     if (op.exchanges_rows())
-      estimate = cost_.row_exchange(std::move(estimate), layout_.dispatcher, op.collective.row_bytes, group.nodes);
+      estimate = cost_.row_exchange(estimate, layout_.dispatcher, op.collective.row_bytes, group.nodes);
     if (task.load < 0) {
       task.load = group_load(pending.group, kind, estimate.algorithm);
       task.scale = ring_bytes(kind, largest, group.size) / estimate.efficiency;

@@ -25,7 +25,7 @@ pid_t start(const std::vector<std::string>& arguments, const std::filesystem::pa
 
 std::filesystem::path trainer_program() {
   const char* chosen = std::getenv("WINDTUNNEL_TRAIN");
-  const std::filesystem::path program = chosen ? std::filesystem::path(chosen) : program_folder() / "windtunnel-train";
+  std::filesystem::path program = chosen ? std::filesystem::path(chosen) : program_folder() / "windtunnel-train";
   if (!std::filesystem::exists(program))
     throw_usage(
         "{} is not built; it needs LibTorch and libgloo-dev; run ./windtunnel setup in a source tree, which installs "

@@ -56,7 +56,7 @@ json to_json(const StepFigures& f) {
 }
 
 json without_lists(const std::string& text, const std::string& where) {
-  const json line = json::parse(
+  json line = json::parse(
       text, [](int, json::parse_event_t event, json&) { return event != json::parse_event_t::array_start; },
       /*allow_exceptions=*/false);
   if (!line.is_object())

@@ -122,7 +122,7 @@ GateResult GateBlocks::measure(double limit_s, const GateOptions& options) {
   block("", process_limit_s);
   double last_s = steady_s() - begin;
   std::vector<GateRow> rows;
-  const GateResult first = compare(merged(profiles_[0]), merged(profiles_[1]), options);
+  GateResult first = compare(merged(profiles_[0]), merged(profiles_[1]), options);
   if (!first.differences.empty()) return first;
   for (const GateRow& row : first.rows)
     if (above_zero(last_values(profiles_[0], row.name)) && above_zero(last_values(profiles_[1], row.name)) &&

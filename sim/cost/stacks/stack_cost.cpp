@@ -96,7 +96,7 @@ CollectiveEstimate StackCost::row_exchange(CollectiveEstimate estimate, Dispatch
                                            std::int64_t nodes) const {
   if (nodes > 1)
     if (const auto message = times_.row_messages->of(dispatcher, machine_.transport))
-      estimate = one_by_one(std::move(estimate), *message, row_bytes, machine_.nic_Bps);
+      estimate = one_by_one(estimate, *message, row_bytes, machine_.nic_Bps);
   estimate.efficiency /= use_.constants[sends_once(dispatcher) ? C::once_exchange : C::exchange];
   return estimate;
 }
