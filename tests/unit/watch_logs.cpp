@@ -216,7 +216,15 @@ TEST_CASE("what is wrong with the log itself: no steps yet, no steps ever, and l
   CHECK(site.decisions.empty());
   site.add(titan(10) + titan(20, "6,50000"));
   CHECK_THAT(usage_error([&] { site.look(); }), Contains("line 3") && Contains("found loss '6,50000'"));
-  CHECK_THAT(usage_error([] { LogWatch("export.csv", {}); }), Contains("a CSV export"));
+}
+
+TEST_CASE("a folder of event files is watched, and nothing in it says that the job has ended") {
+  const std::filesystem::path folder = "tests/data/job_logs/composer/events";
+  LogWatch watch(folder,
+                 {.rules = read_watch_rules("default"), .clock = [] { return 1.0; }, .said = [](const auto&) {}});
+  CHECK(watch.look());
+  CHECK(watch.seen().lines.size() == read_job_log(folder).steps.size());
+  CHECK(watch.standing().empty());
 }
 
 TEST_CASE("with a hook to tell a human it is run, with the sentence; no other action is ever asked for") {
