@@ -35,7 +35,9 @@ bool RereadLog::look() {
   read_ = now, error_ = {};
   try {
     take(read_growing_log(path_));
+    read_any_ = true;
   } catch (const Error& e) {
+    if (!read_any_) throw;
     error_ = e.what();
   }
   return true;

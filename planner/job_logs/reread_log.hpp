@@ -33,7 +33,7 @@ class RereadLog {
   JobLog log_;
   Stamp read_;                        ///< of what was read last, also without success
   std::optional<std::string> error_;  ///< of the last reading
-  bool grew_ = false;
+  bool read_any_ = false, grew_ = false;
 };
 
 }  // namespace wt

@@ -349,8 +349,8 @@ TEST_CASE("a log: what stands is listed, decisions go beside it, only tell is ru
   refused("--once '" + folder.path().string() + "' --decisions x", "needs one log");
   refused("--once /dev/null", "neither a folder nor a regular file");
   refused("--once /nowhere", "neither a folder nor a regular file");
-  write_bytes(folder / "job.csv", "Step,a - throughput(tps)\n1,2\n");
-  refused("--once '" + (folder / "job.csv").string() + "'", "a CSV export");
+  write_bytes(folder / "job.csv", "Step,a - throughput(tps),b - throughput(tps)\n1,2,3\n");
+  refused("--once '" + (folder / "job.csv").string() + "'", "job.csv");
   write_bytes(log,
               text + "[titan] step: 710  loss:  6,5  memory: 63.40GiB(70.50%)  tps: 5,712  tflops: 330.72  mfu: 1%\n");
   refused("--once", "found loss '6,5'");
